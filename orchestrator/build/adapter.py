@@ -79,10 +79,16 @@ class Adapter:
         Raises:
             BorderError: An input or output cannot be as the profile says.
         """
+        # A loaded program finds these constants by name on the device, in files that
+        # may be replaced: folded into the program they would stay what they were at the
+        # build.
         if program.external and not is_prelinked:
             why = "constants outside the program stay there"
             restraints = {**restraints, **dict.fromkeys(MAKES_CONSTANTS, why)}
         replans = self.planner is not None
+        # Scratch memory that packed weights need has no place in a plan that the
+        # profile keeps, nor in a program whose calls other runtimes have to understand
+        # (decision 0024).
         plans = is_prelinked and replans
         methods = tuple(
             run_passes(
@@ -121,6 +127,8 @@ class Adapter:
             for method in adapted.linked or ()
         )
         adapted = replace(adapted, linked=linked, ledger=ledger_of(linked))
+        # Rows from the caller and a limit on steps need plans by rows even where
+        # [memory] fuse is off.
         is_given = any(p.rows for m in methods for p in m.io.ports)
         if not isa or not (self.fusing or is_given or self.most_step < inf):
             return adapted
@@ -142,6 +150,8 @@ class Adapter:
         if linkage.methods and not problem:
             linked = self._linked(original, program, linkage.methods)
             try:
+                # A program that no pass changes keeps the bytes that its exporter wrote
+                # (decision 0010): written anew, it would differ in every offset.
                 if any(r.changed for m in linked.ledger for r in m.passes):
                     return _unlinked(linked)
             except UnlinkError as error:
@@ -164,6 +174,9 @@ def _unlinked(linked: Adapted) -> Adapted:
         linked,
         program=unlink_program(linked.program, methods),
         linked=None,
+        # The data are in the program now; the methods are kept for their origins, by
+        # which `decode` maps instructions back. With data, notes of the build would
+        # hold the weights twice.
         passed=tuple(replace(method, data=()) for method in methods),
     )
 
@@ -174,6 +187,9 @@ def _unlinked(linked: Adapted) -> Adapted:
 # longer for fewer copies. Whether that pays is known once memory is planned: so each is tried in
 # its modest form, and left out, and stays if the product is no better.
 
+# fold_constants once made 6.4 MB of flash of a model of 477 KB, and alias_copies an
+# arena 768 bytes larger: each looked at what it removes.
+# tests/unit/build/test_trades.py has such programs.
 Restraints: TypeAlias = "dict[str, str]"
 """Passes that do nothing, each with the reason; "" for one that is only modest."""
 
@@ -198,6 +214,8 @@ class Judge:
         self, models: Mapping[str, Adapted], linkages: Mapping[str, Linkage]
     ) -> tuple[Mapping[str, Adapted], tuple[str, ...]]:
         """Models after all passes with as much of each as pays, and warnings."""
+        # Only passes whose ledger shows more constants, or any change: each trial plans
+        # a model again.
         trades = [(n, p) for n, linkage in linkages.items() for p in _trades(linkage)]
         if not trades:
             return models, ()
@@ -207,21 +225,31 @@ class Judge:
             stays = self._stays(one, models)
             if fits and stays:
                 continue
+            # Without a board: an arena's bytes do not depend on where it lies, and
+            # there is no error if it fits nowhere.
             costs = self._costs(name, models[name])
             out = "there is no room" if stays else "costs more memory than it saves"
+            # Less of a pass first: it may keep what is for nothing, such as constants
+            # that are smaller than what they replace.
             for why in ("", out) if PASSES[one].may_be_modest else (out,):
                 restraints = chosen[name] | {one: why}
                 try:
                     model = self.restrained(name, restraints)
                 except (BorderError, ModelError):
+                    # Not a failure of the build: the pass then stays as it is.
                     continue  # the profile wants what the pass gives
                 found, tried = self._costs(name, model), {**models, name: model}
                 is_less = any(a < b for a, b in zip(found, costs, strict=True))
                 now_fits = (is_less or not fits) and self._fits(tried)
                 is_better = is_less and not (fits and stays)
+                # To fit counts more than any saving; among products that fit, or do
+                # not, less memory counts, unless the pass is for speed and there is
+                # room.
                 if now_fits > fits or (now_fits is fits and is_better):
                     models, costs, fits = tried, found, now_fits
                     chosen[name] = restraints
+        # What was left out before other passes made room is tried once more: the order
+        # of passes shall not decide.
         warnings = []
         taken = [(name, *one) for name, r in chosen.items() for one in r.items()]
         for name, one, why in taken if fits and not fitted else ():
@@ -240,6 +268,8 @@ class Judge:
         memory = self.plan({name: model}, None)
         flash = sum(m.program_bytes for m in memory.models)
         if model.linked is not None:  # tables of calls are not among these
+            # 32 bytes, the least flash of a call (method/passes/fold.py). Without it,
+            # folding a call into a constant of the size of its tables would look dear.
             flash += SMALL_BYTES * sum(
                 min(record.after.calls for record in method.passes) for method in model.ledger
             )

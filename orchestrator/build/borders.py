@@ -70,6 +70,9 @@ def unaligned_ports(
                 if not port.align or port.index >= len(values):
                     continue
                 value = method.values[values[port.index]]
+                # Looked at after planning: whether offsets could be chosen depends on
+                # planner, pins and the program's own plan, and here all of them have
+                # had their say.
                 place = value.allocation if isinstance(value, TensorValue) else None
                 if place is not None and place.offset_bytes % port.align == 0:
                     continue
@@ -179,6 +182,7 @@ def with_streams(adapted: Adapted, program: Program, io: ModelIo) -> Adapted:
     port = next((p for p in io.ports if p.stream is not None), None)
     if port is None or port.stream is None:
         return adapted
+    # The file as it was exported: the program itself already has the sizes of one call.
     windows = read_program(program.file, file="").methods
     methods = []
     for method, window in zip(adapted.program.methods, windows, strict=True):
@@ -186,6 +190,8 @@ def with_streams(adapted: Adapted, program: Program, io: ModelIo) -> Adapted:
         if port.index < len(window.inputs):
             value = window.values[window.inputs[port.index]]
             assert isinstance(value, TensorValue)  # noqa: S101  # it became a stream
+            # Rounded up: outputs are those of a window once all of it has come
+            # (decision 0028).
             calls = -(-value.sizes[port.stream.axis] // port.stream.hop)
             old = border_of(borders, port.index, is_input=True)
             new = old or Border(is_input=True, index=port.index)

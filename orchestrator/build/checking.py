@@ -44,6 +44,8 @@ def check_lock(project: Project, shell: Shell) -> None:
     lock = needed_lock(project.lock_file)
     check_inputs(project.lock_file, lock, build[table.LOCK_INPUTS])
     is_built = project.work.is_dir()
+    # `lock --check` writes nothing (decision 0013): it does not even make a build
+    # folder to lock.
     with exclusive(project.folder) if is_built else nullcontext():
         outputs = known_outputs(project, build)
         if outputs is not None:
@@ -55,8 +57,11 @@ def check_lock(project: Project, shell: Shell) -> None:
             folder = Path(name) / project.profile.name
             if is_built:
                 claim(folder)
+                # With the times of all files: ninja compiles only what differs from the
+                # last build.
                 copy_work(project.work, folder / WORK)
             options = replace(project.options, out=folder, lock=project.lock_file)
+            # The options say `locked`: the build raises what differs.
             build_product(Project(project.profile, options), shell)
 
 
@@ -131,6 +136,8 @@ def identify(file: Path, lock_file: Path) -> Artefact:
         for path, found in sorted(named.items(), key=lambda item: _rank(item[0]))
         if Path(path).name == file.name
     ]
+    # People ask for these by mistake, and "not in the lock" alone would look like a
+    # broken build.
     if file.name in MACHINE_FILES:
         expected = [("why", f"{file.name} names folders of the machine")]
     if file.name in PICTURES:
@@ -200,11 +207,14 @@ def build_twice(
         MismatchError: Outputs differ (`differs-from-program`).
         OrchestratorError: Of the stage that failed.
     """
+    # No object, export or digest from elsewhere: `verify` is about what this machine
+    # makes from sources.
     exact = replace(options, write_lock=False, trust_cache=False)
     with tempfile.TemporaryDirectory(prefix="orchestrator-verify-") as name:
         # A deeper folder, so that a difference in path lengths shows as well.
         elsewhere = Path(name) / "another" / "folder"
         here = build_product(Project(profile, exact), shell)
+        # An empty cache: the second build exports every model again.
         exports = ExportChoice(cache=Path(name) / "exports")
         fresh = replace(exact, out=elsewhere, export=exports)
         build_product(Project(profile, fresh), shell)
@@ -226,6 +236,9 @@ def build_twice(
         need_equal(Project(profile, exact), shell)
     except (ToolchainError, UsageError) as error:
         codes = {problem.code for problem in error.diagnostics}
+        # These say that nothing here can run the product. Any other error ended
+        # `verify` with exit code 0 and a note once: a broken scenario, a missing
+        # compiler (tests/unit/build/test_verifying.py).
         if not codes <= {"no-emulator", "nothing-to-test", "unsupported-system"}:
             raise
         why = "; ".join(problem.message for problem in error.diagnostics)

@@ -72,6 +72,8 @@ def plan_commands(
     """Every compile and link step."""
     freestanding = ("freestanding/",) if target.freestanding else ()
     platforms = tuple(f"platform/{name}/" for name in target.platforms)
+    # Tools of runtime/ (the emulator's plugin) and other platforms are no part of a
+    # product.
     tops = ("src/", "app/", *platforms, *freestanding)
     runtime = tuple(
         path.removeprefix("runtime/")
@@ -164,6 +166,8 @@ def compile_product(
         MemoryPlanError: A memory of the board overflowed at link time.
         ToolchainError: The compiler's support functions cannot be built.
     """
+    # Lists of kernels are read by the build alone; in the folder, a change of a comment
+    # in them would be a new file for ninja.
     files: dict[str, Bytes] = {
         f"{SOURCES}/{name}": data for name, data in native.items() if not name.endswith(".yaml")
     }
@@ -176,6 +180,8 @@ def compile_product(
     try:
         log = compile_folder.compile(
             files,
+            # Files of an earlier build in them go: a header that was removed would
+            # still be found by an #include.
             whole=(SOURCES, "gen", "models"),
             keys=object_keys(commands.units, files, toolchain=toolchain),
         )
@@ -183,10 +189,13 @@ def compile_product(
         if target.board is None:
             raise
         found = all_pins(pins, programs)
+        # The linker names a region and bytes; the plan knows which model or key makes
+        # the difference.
         raise link_overflow(memory, target.board, found, error.over) from error
     stack_usage = {}
     for unit in commands.units:
         with suppress(OSError):
+            # None for assembly.
             data = compile_folder.read(unit.object.removesuffix(".o") + ".su")
             stack_usage[unit.object] = data.decode()
     map_text = compile_folder.read("firmware.map").decode(errors="replace")
@@ -224,6 +233,7 @@ def measure_product(
     )
     data = tuple((n, *d) for n, p in adapted.programs.items() for d in p.delegate_data)
     report = replace(report, prelink=adapted.ledger, named_data=data)
+    # Builds the product a second time, so only where the profile asks for it.
     if dtypes.compare and dtypes.select.value != "all":
         every = every_dtype_size()
         if every is not None:
@@ -242,6 +252,7 @@ def collect_report_facts(
     budget: BudgetTable,
 ) -> ReportFacts:
     """What `report.html` shows."""
+    # A build whose stages are all current does not need it.
     from orchestrator.report import report_facts  # noqa: PLC0415
 
     return report_facts(
@@ -278,11 +289,16 @@ def collect_outputs(
 
     files: dict[str, Bytes] = {f.path: f.text.encode() for f in generated}
     is_bare = target.board is not None
+    # Measured before this; `linkable` changes the name of one empty section.
     files["firmware.elf"] = linkable(compiled.firmware, is_bare=is_bare)
     files[commands.library] = linkable(_own_library(name, commands, compiled), is_bare=is_bare)
     text = next(f.text for f in generated if f.path == f"gen/include/{name}.h")
+    # Known only now: the header that is compiled has no stack figures, and the one that
+    # is published does.
     text = with_stacks(text, name, report.methods, compiler=toolchain.version)
     files[f"include/{name}.h"] = text.encode()
+    # What the generated header includes, and nothing else: a user's include path gets
+    # no header of the runtime's inside.
     public = ["status.h", *(["trace.h"] if trace.enable else [])]
     used = ("complex.h", "quantize.h", "sizes.h", "update.h")
     public += [header for header in used if f'"orch/{header}"' in text]
@@ -314,6 +330,8 @@ def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:
         if symbol not in defined
     ]
     CompileError.raise_if(problems)
+    # Sections are renamed in the library alone: firmware.elf is linked from objects as
+    # they were (decision 0031).
     return own_symbols(
         compiled.library,
         compiled.objects[API_OBJECT],

@@ -51,6 +51,8 @@ def explain_device_error(
     facts = selection_facts(project, build)
     pointer_bytes = build[inputs.TARGET].cpu.pointer_bytes
     if place.linked is not None and place.model in adapted.linked:
+        # Two layouts of one fact: tables of a prelinked method, or the slots that the
+        # loader makes. `StateTooSmall` has to name what the device uses.
         state_bytes = place.linked.state_bytes(
             pointer_bytes=pointer_bytes,
             compact=table_layout(build[inputs.PROGRAMS], adapted.linked).compact,
@@ -81,6 +83,7 @@ def explain_failure(
     project: Project, calls: Sequence[Call], results: Sequence[CallResult]
 ) -> Failure | None:
     """Explain the device's status; None if there is no error, or no explanation."""
+    # A device that failed stops: there may be fewer results than calls.
     for call, result in zip(calls, results, strict=False):
         if result.error is DeviceError.Ok:
             continue

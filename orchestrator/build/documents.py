@@ -54,6 +54,8 @@ def write_documents(
     inputs = lock_inputs
     digests = {path: lockfile.digest_of(fact) for path, fact in artefacts}
     name, version, description = product
+    # From the linker's map, not from the list of compiled sources: what was dropped by
+    # --gc-sections is no component of the product.
     own, users = _linked(dict(inputs.sources), report, libraries)
     toolchain = dict(inputs.toolchain)
     bom = sbom(
@@ -97,6 +99,8 @@ def write_documents(
             python=dict(inputs.python),
         )
     )
+    # The SBOM first: the statement has its digest among the outputs, but cannot have
+    # its own.
     made = document_bytes(bom)
     lock = {section: dict(getattr(inputs, section)) for section in _SECTIONS}
     return {SBOM: made, STATEMENT: document_bytes(statement(**lock, outputs=digests))}
@@ -134,6 +138,8 @@ def _files_of(model: str, inputs: lockfile.Lock) -> lockfile.Facts:
                 (key.removeprefix(start), one)
                 for key, value in inputs.exports
                 if key.startswith(start)
+                # Digests of several files of one name stand in one fact of the lock
+                # (`list_export_facts`).
                 for one in value.split()  # files elsewhere may share a name
             ),
         ]

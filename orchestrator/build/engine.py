@@ -73,6 +73,8 @@ class BuildPlan:
 
 def key_of(label: str, inputs: Inputs) -> str:
     """Digest of a stage's label and inputs."""
+    # Labels are names of tables, models and files; none of them has a tab or a newline,
+    # which would let two lists give one text.
     text = "\n".join((label, *(f"{name}\t{digest}" for name, digest in inputs)))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -92,12 +94,15 @@ def reason_of(inputs: Mapping[str, str], previous: Mapping[str, str] | None) -> 
     return ", ".join(changed)
 
 
+# Changed inputs in one line of `plan`, chosen by hand: the rest is counted.
 _SHOWN = 3
 
 
 def _change(before: str | None, after: str) -> str:
     if before is None:
         return "is new"
+    # "" is the digest of an input that `plan` must not read, as a model that would have
+    # to be exported.
     return "was not looked at" if not after else "changed"
 
 
@@ -113,6 +118,9 @@ def digest(data: Bytes) -> str:
 
 def repr_digest(value: object) -> dict[str, str]:
     """The digest of a value whose `repr` shows all of it."""
+    # Settings are frozen tables whose repr has every field; a field left out of it
+    # would be a change that no stage sees. tests/integration/test_stale.py changes each
+    # key of the profile in turn.
     return {"": digest(repr(value).encode())}
 
 
@@ -251,6 +259,9 @@ class Values:
         return self.add(EachStage(run=run, reads=self._read_by(run), **more))
 
     def _read_by(self, run: Callable[..., object]) -> tuple[Value[Any], ...]:
+        # A stage cannot reach what it did not declare, and declares by naming a
+        # parameter: lists beside the functions once lacked an input, and nothing
+        # noticed (tests/unit/build/test_plan.py).
         return tuple(self._known[name] for name in signature(run).parameters)
 
 
@@ -332,6 +343,8 @@ class Build:
         """The value. Raises the error of the function that cannot make it."""
         if value not in self._known:
             self._known[value] = self._make(value)
+        # Unread is for inputs that are only compared; a stage that needs one would
+        # compute with nothing.
         found = self._known[value]
         assert not isinstance(found, Unread), value.gives  # noqa: S101  # an error in the table of stages
         return found  # type: ignore[return-value]  # made by this value's function
@@ -339,6 +352,8 @@ class Build:
     def replace(self, given: Mapping[Value[Any], object]) -> Build:
         """A build like this with other given values; keeps what they do not change."""
         changed = set(given)
+        # In the order of dependence: what reads a changed value is changed itself, and
+        # so on.
         for value in all_of([*self._stages, *self._known]):
             if changed.intersection(_sources(value)):
                 changed.add(value)
@@ -361,6 +376,8 @@ class Build:
     def planned(self, stage: AnyStage) -> tuple[PlannedStage, ...]:
         """The runs of a stage: one, one for each model, or none."""
         if stage not in self._planned:
+            # One run with no subject; none if there is nothing to do, so that plans do
+            # not show an empty stage.
             subjects: Collection[str] = ("",)
             if isinstance(stage, EachStage):
                 subjects = self[stage.each]
@@ -390,6 +407,8 @@ class Build:
 
     def _plan(self, stage: AnyStage, subject: str) -> PlannedStage:
         found: dict[str, set[str]] = {}
+        # Orchestrator's own files: a new version may make other values of the same
+        # inputs.
         for read in (self._always, *stage.reads):
             for label, one in self._dependencies(read, subject):
                 found.setdefault(label, set()).add(one)
@@ -411,13 +430,19 @@ class Build:
                 if value not in self._digests:
                     self._digests[value] = self._input_digests(value)
                 items = self._digests[value]
+                # A stage for one model depends on that model's item only: changing one
+                # model leaves the others' results.
                 if subject in items:
                     items = {subject: items[subject]}
                 return [(f"{label} {n}".strip(), d) for n, d in items.items()]
             case Stage() | EachStage():
+                # By key, not by value: whether a stage runs is known before any has
+                # run. So a stage whose result happens to be the same lets its readers
+                # run.
                 return [(f"stage {p.label}", p.key) for p in self.planned(value)]
             case Item(of=of):
                 return self._dependencies(of, subject)
+        # A derived value has no key: its readers depend on what it reads.
         found = (d for read in value.reads for d in self._dependencies(read, subject))
         return list(dict.fromkeys(found))
 
@@ -444,6 +469,8 @@ class Build:
         is_remembered = isinstance(stage, EachStage) or stage.is_remembered
         found = self._remembered(planned) if is_remembered else None
         common = self._results if stage.is_common else None
+        # Last build's notes first, as they cost a file; then what another product of
+        # this command made under the same key.
         if found is None and common is not None:
             found = common.get(planned.key)
         if found is None:
@@ -457,6 +484,8 @@ class Build:
         return found
 
     def _remembered(self, planned: PlannedStage) -> object | None:
+        # The note is of another key then; `result` compares it again, as notes and
+        # results are two files.
         if planned.reason:
             return None
         return self._notes.result(planned.label, planned.key)

@@ -65,16 +65,26 @@ from orchestrator.shell.process import (
 from orchestrator.shell.publish import publish_exported
 from orchestrator.shell.reporter import Reporter
 
+# Seconds. The code may train or calibrate for hours; the limit only ends what hangs for
+# ever in CI.
 _TIMEOUT_S = 24 * 3600.0
+# Chosen by hand: the last frame of a traceback and its message; the log has all.
 _LOG_LINES = 12
+# Seconds between two looks at the step, chosen by hand for a line that people watch.
 _LOOK_S = 0.2
 _SAME_EVERYWHERE = {
     # Quantization scales must not depend on the machine's core count or vector unit.
+    # Sets of strings are iterated in an order that depends on it.
     "PYTHONHASHSEED": "0",
+    # Sums of floats are split among threads, and so rounded differently: scales, and
+    # with them int8 weights, would change with the number of cores.
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    # Intel's Conditional Numerical Reproducibility: one code path for all processors.
     "MKL_CBWR": "COMPATIBLE",
+    # PyTorch's own kernels without AVX2 or AVX-512, whose sums have another order.
     "ATEN_CPU_CAPABILITY": "default",
+    # oneDNN chooses its code by the processor, too; SSE4.1 is the lowest that it knows.
     "ONEDNN_MAX_CPU_ISA": "SSE41",
 }
 
@@ -167,12 +177,16 @@ def export_models(*, export_request: ExportRequest) -> dict[str, Exported]:
         if model.source is None:
             continue
         where = profile.span("models", index, "source")
+        # Before the export, which may take minutes: Vela reports a missing section only
+        # in its log, after quantizing.
         check_vela_config(profile, model, what.files.read)
         try:
             found[model.name] = exported = _export(what, model, model.source, where)
             what.files.note(exported.paths)
             if what.export_choice.deny_float:
                 problems += _left_in_float(model, exported.facts, where)
+        # All models are tried: each export may take minutes, and one error at a time
+        # would waste them.
         except ModelError as error:
             problems += error.diagnostics
     ModelError.raise_if(problems)
@@ -188,6 +202,8 @@ def _export(
     entry, reason = None, "requested"
     if not what.export_choice.again:
         entry, reason = _find(what, cache)
+        # Only if this machine has none: a place on the network is asked for what is
+        # missing.
         entry = entry or _fetch(what, cache, request)
         reason = "" if entry else reason
     if entry is None:
@@ -196,15 +212,23 @@ def _export(
         # `plan` and `check` export too; the log goes to the build folder.
         claim(what.folder)
         refuse_links(what.folder)
+        # Before the process: a file that changes while it runs makes the entry useless
+        # for later builds.
         start_ns = started()
         with tempfile.TemporaryDirectory(prefix="orchestrator-export-") as name:
             made = Path(name) / "made"
             made.mkdir()
+            # Not part of the key of the cache: which operators the export asked about
+            # is in the entry, and compared with what is offered then
+            # (tests/unit/build/test_exporting.py).
             request = replace(request, offered=tuple(sorted(what.offered())))
             result = _run(what, request, made, model.name, where)
             if isinstance(result, ExportFailure):
                 raise _error(result, model, where, what.log_of(model.name))
             with suppress(ModelError):  # which the stage that reads programs reports
+                # What a lowering left to floats is judged on the program, as the reader
+                # of builds sees it, not on ExecuTorch's graphs: backends take calls
+                # away after these are made.
                 program = read_program((made / PROGRAM).read_bytes(), file=PROGRAM)
                 left = left_over(program, request, what.offered())
                 result = replace(result, warnings=(*result.warnings, *left))
@@ -302,6 +326,7 @@ def _request(what: ExportRequest, model: ModelTable, source: PythonCallable) -> 
     target = what.profile.target
     choice = what.export_choice
     return Request(
+        # Not resolve(): modules beside a link are found where the user put the link.
         file=os.path.abspath(model.path),  # noqa: PTH100  # keeps links
         function=source.function,
         folder=os.path.abspath(what.profile.folder),  # noqa: PTH100
@@ -319,6 +344,8 @@ def _vela(what: ExportRequest, vela: Vela) -> Vela:
     """Vela's settings, with a relative path to the file: programs contain the path."""
     if not vela.config:
         return vela
+    # Vela writes its configuration's path into the program: an absolute one would give
+    # other bytes in every checkout.
     config = Path(os.path.relpath(vela.config, what.profile.folder))
     return replace(vela, config=config.as_posix())
 
@@ -331,6 +358,8 @@ def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
     own = hashlib.sha256()
     for path in sources.package_files():
         part = path.relative_to(PACKAGE_FOLDER).parts
+        # Only what runs in the process, or decides what it does: a change elsewhere in
+        # Orchestrator does not export every model again.
         if part[0] in ("export", "lowering") or part == ("profile", "lowering.py"):
             own.update(what.files.read(path))
     facts = [
@@ -347,6 +376,7 @@ def _key(what: ExportRequest, request: Request, read: list[Path]) -> str:
             for path in read
         ],
     ]
+    # 128 bits, the name of a folder.
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
@@ -358,6 +388,7 @@ def _read_files(what: ExportRequest, model: ModelTable) -> list[Path]:
         if not named.is_pattern:
             found.add(named.path)
             continue
+        # The last folder before the pattern: `+ "x"` keeps one that ends with a slash.
         folder = Path(text.partition("*")[0] + "x").parent
         files = [
             path
@@ -380,6 +411,8 @@ def _read_files(what: ExportRequest, model: ModelTable) -> list[Path]:
 def _run_python(what: ExportRequest, request: Request, *arguments: str) -> Finished:
     """Run a module with arguments in the Python that exports."""
     return what.processes.run(
+        # -B: no bytecode is written beside the user's code, whose folders are among
+        # what is compared.
         [interpreter(), "-B", "-m", *arguments],
         cwd=Path(request.folder),
         env=python_environment() | _SAME_EVERYWHERE,
@@ -408,7 +441,11 @@ def _run(
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(done.stdout + done.stderr, encoding="utf-8")
     result = made / "result.json"
+    # The worker writes a result for every exception: without one the process itself
+    # ended, by a signal, `os._exit` or lack of memory.
     if not result.is_file():
+        # Two streams, one after the other: what a crash says is on stderr, so it comes
+        # last.
         lines = (done.stdout + done.stderr).rstrip().splitlines()[-_LOG_LINES:]
         raise ModelError.of(
             "export-crashed",
@@ -419,6 +456,7 @@ def _run(
             log=str(log),
             hint="does the code of the model run by itself?",
         )
+    # Removed then: what is left in the folder becomes the entry of the cache.
     found = read_result(result)
     result.unlink()
     return found
@@ -439,6 +477,7 @@ def _followed(step_file: Path, what: str, reporter: Reporter) -> Iterator[None]:
                     last = step
                     reporter.working(f"{what}: {step}")
 
+    # The step comes through a file, not a pipe: the user's code owns both streams.
     follower = Thread(target=follow, daemon=True)
     follower.start()
     try:
@@ -452,6 +491,7 @@ def _error(
     failure: ExportFailure, model: ModelTable, where: SourceSpan, log: Path
 ) -> OrchestratorError:
     kind: type[OrchestratorError] = {
+        # Codes of the process that are not about the model: exit codes differ.
         "missing-extra": ToolchainError,
         "export-differs": ReproducibilityError,
     }.get(failure.code, ModelError)

@@ -36,6 +36,7 @@ def selection_facts(project: Project, build: Build) -> Facts:
     def resolve_one(selected: SelectedOperator, catalog: Catalog) -> Outcome:
         try:
             resolution = resolve(
+                # One operator at a time: its gaps do not hide those of others.
                 replace(selection, operators=(selected,), delegates=(), every_operator=False),
                 catalog,
                 every_dtype=every_dtype,
@@ -50,6 +51,7 @@ def selection_facts(project: Project, build: Build) -> Facts:
     try:
         resolution = build[table.RESOLVE]
         # Programs that cannot be built are shown as they are.
+        # `why` answers about selection, which is known before memory is planned.
         with suppress(MemoryPlanError, ModelError):
             adapted = build[table.REPLAN]
             selection, resolution = adapted.selection, adapted.resolution

@@ -26,8 +26,11 @@ from orchestrator.shell.toolchain import find_emulator
 from orchestrator.targets.cores import BOARDS
 
 # Relative and short, as the firmware reads its command line into a small buffer.
+# The runner has 64 bytes for all of its command line.
 _REQUEST, _RESPONSE = "request.bin", "response.bin"
 _OUTPUT = "output.txt"
+# Seconds, chosen by hand: below what a person notices, and few wake-ups beside an
+# emulator that takes a core.
 _POLL_S = 0.01
 
 
@@ -82,8 +85,12 @@ def carry_out(
             # A relative path: QEMU splits the option at commas, which paths may have.
             (work / PLUGIN).symlink_to(counting_plugin(cache))
             (work / EVENTS_FILE).write_bytes(plan.events)
+            # A link beside the request gives a name without a comma; QEMU starts in
+            # that folder.
             command = (*command, "-plugin", f"./{PLUGIN},{plan.arguments}")
         done = process.run(command, cwd=work, timeout_s=timeout_s)
+        # QEMU exits with 1 for each error of its command line; a build without TCG
+        # plugins names the option.
         if plan is not None and done.status == 1 and "plugin" in done.stderr.lower():
             raise _no_plugins(done, command)
         if done.status != 0:
@@ -104,6 +111,8 @@ def _command(product: Product, firmware: Path) -> tuple[str, ...]:
     return (
         *program,
         "-semihosting-config",
+        # target=native: files are opened by QEMU in its current folder, not by a
+        # debugger. The first `arg` is the program's name, as argv[0].
         f"enable=on,target=native,arg=firmware,arg={_REQUEST},arg={_RESPONSE}",
         "-kernel",
         str(firmware),
@@ -145,10 +154,14 @@ def results_as_they_come(
                 ) from error
             deadline = time.monotonic() + timeout_s
             while True:
+                # What the process wrote last may come after the read: its end has to be
+                # seen first.
                 ended = firmware_process.poll()  # before the last bytes are read
                 results = reader.add(file.read())
                 yield from results
                 if results:
+                    # For each result anew: a data set of a million samples may take
+                    # hours in all.
                     deadline = time.monotonic() + timeout_s
                 elif ended is None and time.monotonic() > deadline:
                     ended = process.TIMED_OUT
@@ -186,6 +199,7 @@ def need_runnable(product: Product) -> None:
 _MEANINGS = {
     process.TIMED_OUT: "it did not end within the time limit",
     process.NOT_STARTED: "it could not be started",
+    # Exit codes of runtime/app/runner.cpp; docs/runner-protocol.md lists them.
     3: "it rejected the request",
     4: "it could not write its response",
     99: "a hardware fault",

@@ -95,10 +95,14 @@ def generate_files(
         ModelError: A program writes to memory that is constant.
         KernelError: More kernels than `registry.max_kernels`.
     """
+    # Imported where the stage runs: an unchanged build needs neither row plans nor
+    # templates.
     from orchestrator.build.stepping import longest_steps  # noqa: PLC0415  # row plans
     from orchestrator.emit.executorch_headers import check_max_kernels, executorch_headers  # noqa: PLC0415
     from orchestrator.selection.oplist import selected_operators_yaml  # noqa: PLC0415
 
+    # The last place where it can be an error of the build: on the device it would be a
+    # fault, or a constant that changes.
     check_writes(programs, resolution, model_spans)
     max_kernels = registry.max_kernels
     where = span("registry", "max_kernels")
@@ -138,6 +142,7 @@ def generate_files(
             product_json(profile=name, programs=adapted.programs, memory=memory, target=target),
         ),
     ]
+    # By path: digests of the set, and the lock, must not depend on the order of making.
     return tuple(sorted(files))
 
 

@@ -103,12 +103,16 @@ def by_model(gives: str, run: Callable[[ModelTable], T]) -> Input[dict[str, T]]:
     return setting(gives, "models", lambda p: {m.name: run(m) for m in p.models})
 
 
+# Paths are not part of the settings: a list that moved with the same bytes changes
+# nothing.
 def _operators(profile: Profile) -> OperatorsTable:
     """Without files, whose content counts: `OPERATOR_FILES`."""
     return profile.operators.model_copy(update={"include_yaml": ()})
 
 
 NAME = setting("name", "name", lambda p: p.name)
+# Texts for documents: a changed description makes them anew and compiles nothing
+# (`DOCUMENTS` in table.py).
 PRODUCT = setting("product", "version", lambda p: (p.name, p.version, p.description))
 CARDS = by_model("cards", lambda m: m.card or CardTable())
 TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
@@ -150,6 +154,8 @@ REGISTRY = setting("registry", "registry", lambda p: p.registry)
 TRACE = setting("trace", "trace", lambda p: p.trace)
 INTEGRITY = setting("integrity", "integrity", lambda p: p.integrity)
 BUDGET = setting("budget", "budget", lambda p: p.budget)
+# None where size is wanted, so that a changed budget lets only products that trade
+# memory for speed be planned again.
 SPEED_BUDGET = setting(
     "speed_budget", "budget", lambda p: p.budget if favours_speed(target_choice=p.target) else None
 )
@@ -171,6 +177,8 @@ ORCHESTRATOR = VALUES.input(
     label="orchestrator",
     digests=lambda found: {"": found},
 )
+# What is installed decides on `host`: as an input, a compiler that appears makes the
+# stages run that it concerns.
 HOST_TOOLCHAIN = VALUES.input(
     gives="host_toolchain", run=name_host_toolchain, label="profile [target]", digests=repr_digest
 )
@@ -187,6 +195,8 @@ LIBRARIES = VALUES.input(gives="libraries", run=find_libraries)
 LIBRARY_TEXTS = VALUES.input(
     gives="library_texts", run=read_library_texts, label="library", digests=digest_texts
 )
+# A function: reading every list of kernels takes longer than finding that an export is
+# current.
 OFFERED: Input[Callable[[], Mapping[str, OpSchema]]] = VALUES.input(
     gives="offered", run=name_offered
 )
@@ -195,6 +205,8 @@ OFFERED: Input[Callable[[], Mapping[str, OpSchema]]] = VALUES.input(
 # Models.
 
 EXPORT_REQUEST = VALUES.input(gives="export_request", run=ExportRequest)
+# An input, not a stage: what an export depends on is known only after it ran, so no key
+# can name it beforehand (decision 0011).
 EXPORTED: Input[dict[str, Exported]] = VALUES.input(gives="exported", run=export_models)
 """Stage export: it remembers by itself, and later stages depend on the programs."""
 PENDING_EXPORTS: Input[dict[str, str]] = VALUES.input(gives="pending_exports", run=pending_exports)
@@ -212,6 +224,8 @@ DATA_FILES = VALUES.input(
 MODEL_PATHS = VALUES.input(
     gives="model_paths", run=lambda *, profile: {m.name: str(m.path) for m in profile.models}
 )
+# Beside the program, which has no room for them: they come with the export, so a .pte
+# has none.
 SIZE_BOUNDS = VALUES.input(
     gives="size_bounds",
     run=lambda *, exported: {n: e.facts.bounds for n, e in exported.items()},

@@ -63,6 +63,8 @@ def built(project: Project, shell: Shell) -> Iterator[SizeReport]:
     last_report(project)
     with exclusive(project.folder):
         build = open_build(project, shell)
+        # A build over its budget publishes nothing but leaves a report, with which
+        # what-ifs are asked most.
         is_known = known_outputs(project, build) is not None
         report = build.remembered(table.MEASURE)
         if report is None or not (is_known or project.over_budget.is_dir()):
@@ -107,6 +109,8 @@ def instrument(project: Project, shell: Shell) -> Instrument:
     timing = TIMINGS.get(target.cpu.name)
     with built(project, shell) as now:
         folder, report = project.folder, now
+        # Hooks cost instructions: on a board the emulator counts the very firmware that
+        # ships; a host has no such counter, and its clock is read in the hooks.
         if project.profile.trace.enable != is_host:
             trace = project.profile.trace.model_copy(update={"enable": is_host})
             profile = without_bounds(project.profile).model_copy(update={"trace": trace})
@@ -169,7 +173,10 @@ def _code(firmware: bytes) -> tuple[Code, ...]:
     )
 
 
+# C++ names of the runtime: a function that is renamed or inlined there fails as
+# `not-countable`.
 _STEPS = ("orch::execute_steps", "orch::make_step")
+# What runs before the first instruction of a method is counted apart.
 _LOADERS = ("orch::load_linked", "orch::start_prelinked")
 
 
@@ -201,6 +208,8 @@ def _plan(
             steps = tuple(map(len, step_table(method).steps))
             end, count, stride = "steps", sum(steps), 1
             pieces += sum(map(is_given, method.instructions))
+        # Tables are in an anonymous namespace of the generated source; the report has
+        # names as the demangler writes them.
         name = f"orch::(anonymous namespace)::{symbol}_{end}"
         if name not in symbols and count:
             missing.append(name)

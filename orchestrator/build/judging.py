@@ -148,6 +148,9 @@ def scenario_of(
 
 Calls: TypeAlias = "tuple[Call, ...]"
 
+# Without them the reference would be another model: with other inputs, or other
+# weights. All other passes promise the same bits, which is what is judged (decision
+# 0040).
 ASKED: Final = frozenset({"fold_batch_norm", "keep_inputs", "quantized_io", "round_weights"})
 """Passes that do what the profile says of a model, and that the reference has, too."""
 
@@ -232,6 +235,8 @@ class Trial:
         timeout_s: Of a run of all calls.
     """
 
+    # As [test] of profiles. Two in each order of the methods and of each kind of sizes
+    # (`_random_calls`, `_value`).
     runs: int = 4
     seed: int = 0
     scenario: Path | None = None
@@ -251,6 +256,8 @@ def reference_profile(profile: Profile) -> Profile:
         model.model_copy(
             update={
                 "load": Load.PTE,
+                # The reference may take longer than the device's limit allows: what is
+                # compared are values.
                 "max_instructions": 0,
                 "update": False,
                 "io_": None if model.io_ is None else model.io_.whole(),
@@ -261,6 +268,7 @@ def reference_profile(profile: Profile) -> Profile:
     memory = on_host.memory.model_copy(
         update={"planner": Planner.SEPARATE, "fuse": Fuse.OFF, "concurrency": Concurrency.PARALLEL}
     )
+    # A pass that the profile skips is skipped in the reference, too.
     skip = tuple(sorted({*PASSES} - (ASKED - {*profile.passes.skip})))
     passes = profile.passes.model_copy(update={"skip": skip})
     return on_host.model_copy(update={"models": models, "memory": memory, "passes": passes})
@@ -282,6 +290,7 @@ def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
     """
     product = product_of(project)
     need_runnable(product)
+    # The reference first: calls that the program itself refuses are no difference.
     variants = _Variants(project, trial, shell)
     tried, path = _random_calls(product, trial), trial.scenario
     more = () if path is None else scenario_of(path, product).calls
@@ -317,6 +326,7 @@ def _run(
 ) -> tuple[CallResult, ...]:
     """Results of calls, up to the first that fails."""
     methods = {(m.model, m.name): m for m in product.methods}
+    # Indices of methods may differ between product and reference; names do not.
     own = [replace(c, method=methods[c.method.model, c.method.name]) for c in calls]
     if not own:
         return ()
@@ -358,6 +368,9 @@ class _Variants:
                         hint="correct the inputs of the call, or leave it out",
                     )
                 rest = rest[len(found) :]
+                # State after a refused call is whatever the call left: the next one
+                # begins anew, in the product as well. Before, each refused call made
+                # all calls run again from the start.
                 rest = (*(replace(c, fresh=True) for c in rest[:1]), *rest[1:])
         return kept, results
 
@@ -382,6 +395,8 @@ def _random_calls(product: Product, trial: Trial) -> tuple[Call, ...]:
     for model in product.models:
         methods = [m for m in product.methods if m.model == model]
         for run in range(trial.runs):
+            # Methods that share state, an arena or scratch memory disturb each other in
+            # one order and not in the other.
             for method in methods[:: -1 if run % 2 else 1]:
                 values = [_value(port, random, run) for port in method.inputs]
                 inputs = tuple(value for value in values if value is not None)
@@ -402,6 +417,7 @@ def _value(port: Port, random: np.random.Generator, run: int) -> RunValue | None
         turn = run // 2 % max(1, len(free))
         for bound in port.bounds or free[turn : turn + 1]:
             least, step = bound.least, bound.step
+            # The size nearest to half of the largest one that the export allows.
             steps = (sizes[bound.dim] // 2 - least + step // 2) // step
             sizes[bound.dim] = least + max(0, steps) * step
         port = port.model_copy(update={"sizes": tuple(sizes)})
@@ -436,6 +452,7 @@ def _verdict(
 def _differences(
     number: int, got: CallResult, want: CallResult, ports: Sequence[Port]
 ) -> Iterator[Difference]:
+    # A status is an output, too: the same call must be refused for the same reason.
     if got.error is not want.error:
         yield Difference(call=number, output=-1, index=(), got=got.error.name, want=want.error.name)
         return
@@ -452,9 +469,12 @@ def _values(
     if isinstance(got, Array) and isinstance(want, Array):
         if got.shape != want.shape or got.dtype != want.dtype:
             yield (), str(got), str(want)
+        # Bytes first: nearly always equal, and then no array is made.
         elif got.data != want.data:
             ours, theirs = (decoded(x, port.dtype) for x in (got, want))
             # Both parts of complex numbers, each on its own.
+            # Complex numbers with a NaN in one part compare as different from
+            # themselves, whatever the other part is.
             a, b = (x.view(x.real.dtype).reshape(x.size, -1) for x in (ours, theirs))
             bits = f"u{a.itemsize}"
             differ = a.view(bits) != b.view(bits)
@@ -516,6 +536,7 @@ class _Search:
             self._profile = profile.model_copy(update={"passes": table})
             return self._differs(f"{count} passes")
 
+        # With no pass at all, what remains is the plan or the target.
         if with_first(0):
             profile = self._profile
             self._profile = self._memory(planner=Planner.SEPARATE)
@@ -524,6 +545,8 @@ class _Search:
             self._profile = profile
             return "the plan of memory (memory.planner)"
         low, high = 0, len(names)
+        # Passes run in one order, so the first k of them are a product of their own,
+        # and k is found by bisection.
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if with_first(middle) else (middle, high)
@@ -538,6 +561,8 @@ class _Search:
         """
         found = next(m for m in self._verdict.methods if m.difference is not None)
         model, name = found.method.model, found.method.name
+        # Outputs of all calls keep values alive, and state of other methods would be
+        # left out of the changed program.
         if sum(m.method.model == model for m in self._verdict.methods) > 1:
             return ""
         variants = self._variants
@@ -548,6 +573,8 @@ class _Search:
         with tempfile.TemporaryDirectory(prefix="orchestrator-test-") as folder:
             path = Path(folder) / "probed.pte"
             with path.open("wb") as file:
+                # In pieces: the program may have more constants than there is memory to
+                # spare.
                 file.writelines(chunks_of(write_program(changed)))
             profile = with_files(self._profile, {model: path})
             calls, want = variants.reference(profile, "reference of results", calls)

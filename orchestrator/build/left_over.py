@@ -23,6 +23,7 @@ SPEEDS: Final = Path(__file__).parent / "speeds.json"
 
 `nox -s speeds` writes it, and the same as docs/kernel-speeds.md.
 """
+# Beginnings of names: borders between int8 and floats, which a lowering writes itself.
 _CONVERTS: Final = ("quantize", "dequantize", "choose_qparams")
 _COPIES: Final = ("copy", "copy_", "clone", "_clone_dim_order", "_to_dim_order_copy")
 _POOLS: Final = ("avg_pool2d", "max_pool2d")
@@ -62,15 +63,20 @@ def left_over(
     """
     if request.lowering == PORTABLE:
         return []
+    # A backend that takes nothing is mostly a wrong option or a missing quantization:
+    # ExecuTorch says nothing of it.
     if request.lowering != CORTEX_M and not any(m.delegates for m in program.methods):
         text = f"no part of the model was lowered for {request.lowering}"
         return [("left-over", text)]
+    # Columns of speeds.json: 0 says `item` or `product`, 1 is an M4, 2 an M55. Other
+    # cores are taken for the one with their instruction set.
     column = 2 if request.isa == "mve" else 1
     speeds = json.loads(SPEEDS.read_text(encoding="utf-8"))
     costs = {name: (row[0] == "item", row[column]) for name, row in speeds.items()}
     found = [x for m in program.methods for x in _computing(m, costs, schemas)]
     code = LEFT_IN_FLOAT
     if not (request.quantize or _is_quantized(program)):
+        # Floats were asked for: only what a backend might have taken is worth a line.
         found, code = [left for left in found if left.is_heavy], "left-over"
     if not found:
         return []
@@ -136,6 +142,8 @@ def _computing(
         if schema is not None:
             macs = macs_of(schema, call.args, method.values)
         by_item, cost = costs.get(str(name), (True, None))
+        # Measured per item of the larger side, or per product (`nox -s speeds`); an
+        # estimate, as kernels take some instructions per call besides.
         units = max(tensor.numel for tensor in (*given, *made)) if by_item else macs
         yield _Left(
             operator=str(name),
@@ -157,6 +165,8 @@ def _moving_ends(method: Method, calls: list[KernelCall]) -> set[int]:
         if not given.isdisjoint(call.args[:-1]):
             given.add(call.args[-1])
             found.add(id(call))
+    # Backwards for outputs as forwards for inputs: a chain of copies to an output is no
+    # layer that was left.
     for call in reversed(moving):
         if call.args[-1] in wanted or id(call) in found:
             wanted.update(call.args[:-1])

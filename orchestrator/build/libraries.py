@@ -29,6 +29,7 @@ def decoded(data: bytes, *, file: str) -> str:
         ProfileError: It is not UTF-8.
     """
     try:
+        # Editors on Windows put a byte order mark in front.
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
@@ -42,6 +43,7 @@ def decoded(data: bytes, *, file: str) -> str:
         ) from error
 
 
+# Always copied: kernels of each library include its headers.
 _SHARED = "util"
 """Folder of kernels/ with code that libraries share."""
 

@@ -16,6 +16,8 @@ import orchestrator
 from orchestrator.emit.artifact import Artifact
 from orchestrator.errors import Diagnostic, LockError, SourceSpan
 
+# Raised only where an older version would read a new lock wrongly; tables are added
+# without (`parse_lock`).
 SCHEMA = 1
 
 Facts = tuple[tuple[str, str], ...]
@@ -62,6 +64,7 @@ class Lock:
         """The lock without outputs of the build: what must match before it starts."""
         return Lock(
             **{f.name: getattr(self, f.name) for f in fields(self)}
+            # What `--frozen` cannot know before it builds.
             | dict.fromkeys(("outputs", "generated", "firmware", "memory", "size"), ())
         )
 
@@ -85,6 +88,8 @@ def lock_text(lock: Lock) -> str:
     """Canonical text: equal locks give equal bytes."""
     lines = ["# Written by Orchestrator: commit it, do not edit it.", f"schema = {SCHEMA}"]
     for field in fields(lock):
+        # Locks without models given as Python stay what they were before there were
+        # any.
         if field.name == "exports" and not lock.exports:
             continue
         lines += ["", f"[{field.name}]"]
@@ -109,6 +114,8 @@ def parse_lock(text: str, *, file: str) -> Lock:
     """
     try:
         data = tomli.loads(text)
+    # tomli follows nested arrays by recursion: a file of brackets is damaged, not a
+    # crash.
     except (ValueError, RecursionError) as error:
         raise damaged(file, str(error)) from error
     schema = data.pop("schema", None)
@@ -123,6 +130,8 @@ def parse_lock(text: str, *, file: str) -> Lock:
         # only mean that a newer Orchestrator wrote the file.
         python = data.get("python")
         maker = python.get("orchestrator") if isinstance(python, dict) else None
+        # Damaged and newer have different remedies: one is restored, the other needs an
+        # update of Orchestrator.
         if _release(maker) > _release(orchestrator.__version__):
             version = f"Orchestrator {orchestrator.__version__}"
             raise _newer(file, f"Orchestrator {maker}", version) from error
@@ -139,6 +148,8 @@ def _layout() -> type[BaseModel]:
         f.name: (dict[StrictStr, StrictStr], ... if f.default is MISSING else {})
         for f in fields(Lock)
     }
+    # Made when a lock is read: a model of pydantic takes time to make that other
+    # commands save.
     return create_model("Lock", __config__=ConfigDict(extra="forbid", frozen=True), **tables)
 
 
@@ -190,6 +201,7 @@ def differences(old: Lock, new: Lock) -> tuple[str, ...]:
     return tuple(lines)
 
 
+# Characters; two versions fit, two digests do not, of which nobody compares the digits.
 _MAX_SHOWN = 60
 
 
@@ -211,4 +223,5 @@ def stale(file: str, lines: tuple[str, ...]) -> LockError:
     )
 
 
+# Chosen by hand: a new compiler changes every output, and the first lines say so.
 _MOST_LINES = 12

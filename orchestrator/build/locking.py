@@ -33,6 +33,8 @@ from orchestrator.shell.files import WriteError, check_writable, read_text_file,
 from orchestrator.shell.input_files import InputFiles
 from orchestrator.targets.cores import Target, Toolchain
 
+# Left out of locks, as are pictures: a lock holds on every machine (decisions 0013,
+# 0023).
 MACHINE_FILES = frozenset({"build.ninja", "compile_commands.json"})
 """Published files with absolute paths, for editors and for ninja."""
 
@@ -99,6 +101,8 @@ def lock_before(
     if not write_lock:
         return None
     before = read_lock(file)
+    # Where inputs are equal the lock will not change, and a read-only checkout need not
+    # be writable.
     if before is None or before.inputs() != now.inputs():
         _need_writable(file)
     return before
@@ -169,6 +173,8 @@ def sizes_of(report: SizeReport) -> dict[str, int]:
     totals = report.totals
     found = {
         "flash": totals.flash_bytes,
+        # Both are in the lock, so that a review sees whether the model or the code
+        # grew.
         "flash without models": totals.flash_bytes_without_models,
         "ram": totals.ram_bytes,
     }
@@ -185,6 +191,8 @@ def name_function_files(*, kernels: KernelsTable, libraries: Libraries) -> dict[
     return {name: libraries.functions(name) for name in kernels.libraries}
 
 
+# Named by hand, as `_reachable` follows includes of native sources and the generated
+# header is none.
 _SIZES: Final = "runtime/include/orch/sizes.h"
 """Only the generated header includes it."""
 
@@ -262,6 +270,8 @@ def list_distributions(*, toolchain: Toolchain, exported: Mapping[str, Exported]
     for one in exported.values():
         found |= one.facts.distributions
     # NumPy computes constants at build time.
+    # The only packages that affect bytes (decision 0005); pycxxfilt, which names
+    # symbols in reports, is pinned by pyproject.toml.
     found |= {DISTRIBUTION: orchestrator.__version__, "numpy": version("numpy")}
     if toolchain.name == "zig":
         with suppress(PackageNotFoundError):
@@ -292,17 +302,22 @@ def list_export_facts(*, profile: Profile, exported: Mapping[str, Exported]) -> 
         top = Path(os.path.commonpath([profile.folder, model.path.parent]))
         for label, (sha256, _) in facts.files.items():
             path = Path(os.path.normpath(model.path.parent / label))
+            # The folder of site-packages is another one on each machine.
             name = relative(profile, path) if path.is_relative_to(top) else path.name
             key = f"{model.name} file {name}"
             found[key] = " ".join(sorted({*found.get(key, "").split(), sha256}))
     return lockfile.facts(found.items())
 
 
+# Without a preprocessor: every #include counts, under whatever #if. A header too many
+# in the lock makes it stale once too often; one too few would hide a change.
 _INCLUDE = re.compile(rb'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
 def _reachable(units: Iterable[CompileUnit], native: Mapping[str, bytes]) -> set[str]:
     """Headers among the known files that sources include, directly or indirectly."""
+    # Grouped by include folders: most sources have the same ones, and each header is
+    # then read once.
     starts: dict[tuple[str, ...], list[str]] = {}
     for unit in units:
         if unit.source.startswith(_PREFIX):

@@ -173,6 +173,9 @@ def mark_state(
             )
             continue
         faults = {m.name: plan_faults(m, schemas) for m in found.methods}
+        # ExecuTorch 1.5.1 lays branches of torch.cond over results of an earlier one
+        # (pytorch/executorch#21490): such a plan is replaced before anything relies on
+        # it (decision 0039). SEPARATE is what the reference of `test` asks for.
         names = [method for method, of in faults.items() if of or planner is Planner.SEPARATE]
         if names and planner is Planner.KEEP:
             problems.append(
@@ -203,6 +206,8 @@ def size_scratch(
     problems = []
     for number, (name, chosen) in enumerate(pins.items()):
         # With `verify` the sizes were checked before, and nothing has to change.
+        # Before passes and planning: a scratch tensor is a value like any other to
+        # them.
         program = with_scratch(marked_programs[name], scratch_needs[name])
         sized[name], unplaced = with_pinned(program, chosen, schemas)
         problems += [
@@ -251,6 +256,7 @@ def prelink_models(
     """
     from orchestrator.build.adapter import Adapter  # noqa: PLC0415  # slow, see below
 
+    # Schemas are empty: they are for loaded programs, which `replan` adapts.
     adapter = Adapter(
         passes=_passes(passes), schemas={}, planner=_block_planner(planner), isa=isa, fast=fast
     )
@@ -263,6 +269,8 @@ def prelink_models(
             where = model_spans[model]
             methods = link_program(program, info, resolution, where=where)
             linkage = Linkage(methods=methods)
+        # Linking would fail with indices of the linked method, which nobody can look up
+        # in the file.
         elif any([*unsupported(model, program, m, None)] for m in program.methods):
             # Stage memory reports it, with the value indices of the file.
             linkage = Linkage(methods=(), problems=("not supported",))
@@ -281,12 +289,14 @@ def prelink_models(
                 found = border_problem(model, error, [*loads], span)
                 raise ModelError(found) from error
         linkages[model] = linkage
+    # After linking, as ports count per method.
     ModelError.raise_if([*unknown_ports(sized_programs, io, [*loads], span)])
     return linkages
 
 
 def _passes(passes: PassesTable) -> list[str]:
     """Names of the passes that the profile does not skip, and those that it wants."""
+    # They change last bits or weights, so they run only where the profile asks.
     optional = {name for name in OPTIONAL if not getattr(passes, name)}
     return [name for name in PASSES if name not in {*passes.skip, *optional}]
 
@@ -336,6 +346,8 @@ def replan_models(
     )
 
     def adapt(name: str, linkage: Linkage) -> Adapted:
+        # The original for indices and plans of the file, which messages and `decode`
+        # show.
         original, program = programs[name], sized_programs[name]
         try:
             if loads[name] is Load.PRELINKED:
@@ -380,12 +392,15 @@ def replan_models(
     adapted = AdaptedModels(
         models=judged, selection=selection, resolution=resolution, warnings=warnings
     )
+    # Only now are offsets final.
     problems = [*unaligned_ports(adapted.models, io, [*loads], span)]
     if max_step_cycles is not None:
         where = span("schedule", "max_step_cycles")
         problems += step_problems(judged, max_step_cycles, target, where)
     ModelError.raise_if(problems)
     before = list(op_infos.values())
+    # A loaded program loses calls for good: its firmware needs no kernel for them. In a
+    # prelinked one the linker drops what nothing names.
     after = [_remaining_calls(info, adapted.models[info.model]) for info in before]
     if after == before:
         return adapted
@@ -395,6 +410,7 @@ def replan_models(
 
 def _block_planner(planner: Planner) -> Callable[[Sequence[Block]], BlockPlan] | None:
     """The planner of arenas; None if they keep their offsets."""
+    # SEPARATE gave each value its place already, and a plan would join them again.
     if planner in (Planner.KEEP, Planner.SEPARATE):
         return None
     return partial(plan_blocks, planner="best" if planner is Planner.BEST else "greedy")
@@ -447,6 +463,8 @@ class MemoryPlanner:
             ModelError: A program needs what the runtime does not offer.
             MemoryPlanError: A block fits no region of the board.
         """
+        # Names of parts in memory/code_sizes.json, whose code counts only if it is
+        # linked.
         parts = {"integrity"} if self.integrity.check.value != "never" else set[str]()
         parts |= {"update"} if self.updates else set()
         return plan_memory(

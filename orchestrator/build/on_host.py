@@ -60,8 +60,11 @@ def host_profile(profile: Profile) -> Profile:
     )
     return without_bounds(profile).model_copy(
         update={
+            # Speed: it runs data sets and references, and its size matters to nobody.
+            # All variants give the same bits.
             "target": type(target)(cpu=HOST, optimize=Optimize.SPEED).with_defaults(),
             "memory": memory.model_copy(update={"regions": (), "planner": Planner.BEST}),
+            # Sizes in the program are those of the device's kernels.
             "scratch": profile.scratch.model_copy(update={"policy": ScratchPolicy.PLAN}),
             "schedule": type(profile.schedule)(),
             "trace": type(profile.trace)(),
@@ -82,6 +85,8 @@ def with_programs(project: Project, shell: Shell) -> Profile:
     profile = project.profile
     if all(model.source is None for model in profile.models):
         return profile
+    # An export for Cortex-M depends on the core: on the host it would be another
+    # program.
     exported = open_build(project, shell)[inputs.EXPORTED]
     paths = {name: one.entry.folder / PROGRAM for name, one in exported.items()}
     return with_files(profile, paths)
@@ -127,6 +132,8 @@ def program_profile(program: Path) -> Profile:
 
 def sorted_libraries() -> list[str]:
     """Every library, with the most general one last."""
+    # Libraries are tried in order: portable has nearly every operator and would win
+    # over special ones.
     return sorted(sources.library_names(), key=lambda name: (name == "portable", name))
 
 

@@ -45,6 +45,7 @@ from orchestrator.shell.reporter import Reporter, StepsOnly
 from orchestrator.shell.settings import Settings
 from orchestrator.targets.cores import Target, Toolchain
 
+# From decision 0035. A single product has no reason to stop.
 _AT_ONCE: Final = 8
 """Objects that a product of many compiles before it lets others have the rest: few
 enough that another product of the same kernels has something to do as well."""
@@ -90,6 +91,8 @@ def build_product(project: Project, shell: Shell) -> BuildReport:
             (`Project.reports`).
     """
     settings = project.settings
+    # One build at a time; ninja and compilers inherit the descriptor, so that the next
+    # build waits for them even if this process is killed.
     with exclusive(project.folder) as folder_lock:
         # Report a name that is taken before compiling.
         check_names(project.folder, recorded_names(project.folder))
@@ -119,6 +122,7 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
     # Report a gap even where no compiler is installed.
     prove(build)
     known = known_outputs(project, build)
+    # Something will be compiled, so the lock may change.
     if known is None:
         # Digest the compiler itself: others can write to the cache, and must not decide
         # what the lock says about the compiler.
@@ -128,6 +132,8 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
         machine = {"compile_commands.json": build[table.COMMANDS_JSON]}
         build = build.replace({table.OUTPUTS: known | machine})
     plan = build.plan()
+    # After the plan and before the first step: a lock that cannot be written was once
+    # found after everything was compiled.
     old_lock = lock_before(
         project.lock_file,
         build[table.LOCK_INPUTS],
@@ -145,6 +151,8 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
         reporter.note(text)
     for line in ledger_lines(build[table.REPLAN].ledger):
         reporter.explained(line)
+    # Of what is compiled now; objects with warnings are never shared, so each build of
+    # them shows these again.
     if known is None and "warning:" in (log := build[table.COMPILE].log):
         reporter.note(log)
     report = build[table.MEASURE]
@@ -153,6 +161,8 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
         check_budget(report, project.profile.budget, project.profile.span)
     except OverBudgetError:
         with suppress(OSError):  # keep what was found
+            # The old stamp would say that the published product is current. Reports are
+            # kept, as `size`, `why` and what-ifs are asked when a product is too large.
             (project.work / stamp.STAMP_NAME).unlink(missing_ok=True)
             for name in ("report.json", "report.html"):
                 write_if_changed(project.over_budget / name, outputs[name])
@@ -160,6 +170,8 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
         raise
     lock = build[table.LOCK]
     text = lockfile.lock_text(lock)
+    # Compared as text: formatting that somebody changed is a difference, as with
+    # Cargo.lock.
     holds = text == lock_text_of(project.lock_file)
     writes = options.write_lock and not holds
     if options.locked and not holds:
@@ -171,8 +183,11 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
         lock=project.lock_file if options.write_lock else None,
         lock_data=text.encode() if writes else None,
     )
+    # From before the files were read (input_files.py): a change during the build makes
+    # the stamp stale.
     states = _input_states(project, build)
     library = os.path.abspath(project.folder / build[table.COMMANDS].library)  # noqa: PTH100
+    # The stamp goes last: it says that everything before it is done.
     with suppress(OSError):  # all is published; missing notes only slow the next build
         DISK.remove(project.over_budget)
         remember(project, build, plan, outputs)
@@ -217,6 +232,8 @@ def prove(build: Build) -> None:
     try:
         _ = build[table.RESOLVE]
     except (KernelError, ProfileError) as error:  # others: there are no programs
+        # Missing kernels and lack of memory are found in one go: both are remedied in
+        # the profile.
         found = dict.fromkeys((*error.diagnostics, *_file_memory_problems(build)))
         raise type(error)(tuple(found)) from error
     _ = build[table.MEMORY]
@@ -229,6 +246,8 @@ def check_product(build: Build, reporter: Reporter) -> bool:
         Whether it fits board and budget for sure: its code is estimated.
     """
     prove(build)
+    # Limits on kernels, writes to constants and names of the API are checked there;
+    # nothing is written.
     _ = build[table.GENERATE]
     memory, board = build[table.MEMORY], build[inputs.TARGET].board
     budget = build[inputs.BUDGET]
@@ -255,6 +274,7 @@ def known_outputs(project: Project, build: Build) -> dict[str, bytes] | None:
         return None
     with suppress(OSError):
         outputs = published_files(project.folder)
+        # A published file that somebody changed or removed makes the build run.
         if identity_of(outputs) == project.notes.outputs:
             return outputs
     return None
@@ -286,9 +306,12 @@ def target_facts(target: Target) -> TargetFacts:
 def _input_states(project: Project, build: Build) -> dict[str, stamp.State]:
     """States of all files that affect the outputs: inputs and the compiler."""
     states = dict(build[inputs.FILES].states)
+    # Files of workspaces above the profile, which it inherits from.
     states |= {p: list(state) for p, state in project.profile.looked_for if state}
     for path in build[inputs.TOOLCHAIN].files:
         states[path] = stamp.state_of(path)
+    # With --locked the lock is an input: a changed one must not be answered from the
+    # stamp.
     if project.options.locked:
         absolute = str(project.lock_file.absolute())
         states[absolute] = stamp.state_of(absolute)
@@ -321,6 +344,8 @@ def _write_stamp(
     for path in others:
         absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
         files[absolute] = stamp.state_of(absolute)
+    # A source or header that is added to a folder may be found by an #include or a
+    # pattern; folders change their time for it.
     folders = stamp.folders_of([f for f in files if f.endswith((*NATIVE_SUFFIXES, ".py"))])
     for path in folders:
         # Python's bytecode files come and go; outputs do not depend on them.
@@ -333,6 +358,8 @@ def _write_stamp(
     group = {"files": shared, "input_count": common_inputs}
     identity = digest(json.dumps(group).encode())
     path = str(project.work / stamp.STAMP_NAME)
+    # The shared part first, then the stamp that names it: a kill in between leaves an
+    # old stamp with another identity, which is stale.
     write_if_changed(
         Path(stamp.shared_file(path)), json.dumps({"identity": identity, **group}).encode()
     )
@@ -384,6 +411,7 @@ def build_variant(project: Project, profile: Profile, name: str, shell: Shell) -
     Raises:
         OrchestratorError: Of the stage that failed.
     """
+    # No lock: it would be that of another product.
     options = BuildOptions(
         out=variant_folder(project.work, name), jobs=project.options.jobs, write_lock=False
     )

@@ -18,6 +18,7 @@ from orchestrator.program.program import KernelCall, Method, Program
 from orchestrator.program.values import BoolValue, TensorValue
 from orchestrator.selection.resolution import DelegateCode, Resolution
 
+# What torch.export makes of Dropout in training mode. In eval mode it leaves nothing.
 _DROPOUT = "aten::native_dropout.out"
 _TRAIN = 2
 """Place of `train` among its arguments: input, p, train, out0, out1."""

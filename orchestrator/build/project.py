@@ -63,6 +63,7 @@ class BuildOptions:
 
         Not where each has to come from the compiler itself.
         """
+        # `--frozen` and `verify` are asked because something elsewhere is not trusted.
         return self.trust_cache and not self.frozen
 
 
@@ -161,6 +162,8 @@ def piped_name(path: Path) -> Path | None:
     if str(path) == "-":
         return path
     number = str(path).removeprefix("/dev/fd/").removeprefix("/proc/self/fd/")
+    # A regular file under /dev/fd is read as a file: it has a size and can be read
+    # again.
     if number.isdigit() and number != str(path) and path.is_fifo():
         return Path(f"-{number}")
     return None
@@ -194,6 +197,8 @@ def _no_profile(path: Path) -> ProfileError | None:
     empty = found = foreign(b"")
     is_folder = os.path.isdir(path)  # noqa: PTH112  # a name may be too long for a file
     with suppress(OSError):
+        # Read only after the profile failed: an ordinary profile pays nothing for the
+        # hint.
         found = foreign(bytes(files.lazy_file(path)))
     what, hint = (found.what, found.hint) if found else ("", "")
     folder = path if is_folder else path.parent
@@ -292,6 +297,8 @@ def open_build(
             inputs.TOOLCHAINS: toolchains,
             inputs.PROCESSES: shell.processes,
             # Digests to compare with a lock are computed from the files themselves.
+            # Who can write to the cache must not decide what is compared with a lock
+            # (decision 0013).
             inputs.TRUST_CACHE: options.trust_cache and not options.locked,
             inputs.EXPORT_CHOICE: replace(project.export, fetched=options.shares),
             inputs.PUBLISHED: partial(shell.published, settings),

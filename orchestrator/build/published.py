@@ -39,7 +39,9 @@ _T = TypeVar("_T")
 LIST: Final = "objects.dsse.json"
 MOST_LIST_BYTES: Final = 16 << 20
 """Most bytes of a list, read before its signature is checked: 30,000 objects."""
+# 1 MiB, far above any key: the path comes from the environment and may be anything.
 _MOST_KEY_BYTES: Final = 1 << 20
+# As many as the cache of a machine keeps (`_MOST_ENTRIES` in shell/exported.py).
 _MOST_EXPORTS: Final = 8
 """Most exports that are remembered for one request."""
 
@@ -65,9 +67,13 @@ class KnownLists:
         Raises what reading it raises.
         """
         mark = self._mark(url, key)
+        # Another process of this command waited in vain already: a dead place costs a
+        # command its time once, not once per worker.
         if mark is not None and mark.exists():
             return PublishedList()
         if (url, key) not in self._known:
+            # One reading for each place and key, as several workspaces of one command
+            # may name one place with other keys.
             data = _list_bytes(url, self.waits)
             pem = read_file(key, most_bytes=_MOST_KEY_BYTES)
             public = read_public_key(pem, file=str(key))
@@ -82,6 +88,8 @@ class KnownLists:
         command would take minutes for each model.
         """
         waits, begin = self.waits, monotonic()
+        # A place that answers each request in 29 s would delay a command by minutes for
+        # each model.
         if (left_s := self._left_s.get(url, waits.total_s)) <= 0:
             raise TimeoutError(f"too slow: {waits.total_s:g} s in all")
         limited = replace(waits, total_s=min(left_s, waits.total_s))
@@ -158,7 +166,9 @@ class PublishedFiles:
             return get()
         except ToolchainError:
             raise
+        # Errors of fsspec, aiohttp, botocore and whatever a URL brings.
         except Exception as error:  # noqa: BLE001  # a store never fails a build
+            # One warning for the whole command.
             if self.lists.give_up(self.url, self.key):
                 what = shown(f"{self.url}: {_reason(error)}")
                 self.note(f"warning: published objects are not used: {what}")
@@ -226,6 +236,7 @@ def publish(
     with _reached(url):
         waits = Waits()
         place, root = place_at(url, waits)
+        # What is listed stays listed: others rely on it, and its files are not removed.
         before = PublishedList()
         with suppress(FileNotFoundError):
             data = _list_bytes(url, waits)
@@ -238,6 +249,7 @@ def publish(
 
         objects, sizes = dict(before.objects), dict(before.sizes)
         for name in store.keys():  # noqa: SIM118  # not a mapping
+            # `get` checks digests: a damaged object would be signed otherwise.
             if name not in objects and (outputs := store.get(name)):
                 objects[name] = _digests(outputs)
                 sizes |= _sizes(outputs)
@@ -250,6 +262,7 @@ def publish(
             if digests not in known:
                 write(files)
                 sizes |= _sizes(files)
+                # Newest first, as `fetch` takes the first that fits.
                 listed[name] = [digests, *known][:_MOST_EXPORTS]
                 new += 1
         named = chain(objects.values(), *listed.values())
@@ -263,6 +276,7 @@ def publish(
         if len(data) > MOST_LIST_BYTES:
             most = f"its list would have {len(data):,} bytes of {MOST_LIST_BYTES:,}"
             raise unusable(url, most, "publish to a new place, from a smaller store")
+        # The list last: what it names is there, whoever reads in between.
         _write(place, f"{root}/{LIST}", data)
         return (
             Counts(len(objects), len(objects) - len(before.objects)),
@@ -300,6 +314,7 @@ def _list_bytes(url: str, waits: Waits) -> bytes:
     place, root = place_at(url, waits)
     path = f"{root}/{LIST}"
     # Nothing is signed yet: neither its size nor how long it takes.
+    # A place could otherwise buy time by sending bytes that no signature covers.
     whole = replace(waits, bytes_per_s=0)
     found = read_files(place, {path: MOST_LIST_BYTES}, whole)
     if path not in found:
@@ -316,6 +331,7 @@ def _files(url: str, sizes: Mapping[str, int], waits: Waits) -> dict[str, bytes]
     place, root = place_at(url, waits)
     most = {_path(root, digest): size for digest, size in sizes.items()}
     read = read_files(place, most, waits)
+    # By what the bytes are, not by the path that they came from.
     found = {hashlib.sha256(data).hexdigest(): data for data in read.values()}
     return {digest: found[digest] for digest in sizes if digest in found}
 
@@ -328,6 +344,7 @@ def _write(place: Any, path: str, data: bytes) -> None:  # noqa: ANN401  # fsspe
     """Write a file; readers see all of it or nothing, where the place can do that."""
     if "s3" not in place.protocol:  # it has no folders, and this would make a bucket
         place.makedirs(path.rpartition("/")[0], exist_ok=True)
+    # Local files and some others then appear under their name when they are complete.
     with place.transaction:
         place.pipe_file(path, data)
 

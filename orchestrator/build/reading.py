@@ -58,6 +58,7 @@ def find_origin_span(
 def digest_program(*, files: InputFiles) -> str:
     """Digest of Orchestrator's own code: results of other code are not reused."""
     whole = hashlib.sha256()
+    # Not the version: a checkout changes without one.
     for path in files.package_files():
         whole.update(files.read(path))
     return whole.hexdigest()
@@ -187,6 +188,8 @@ def decode_programs(
                 program = stream_model(name, program, streams[name], [*model_paths], span)
             programs[name] = program
         except ModelError as error:
+            # The problem is in the program's bytes; the line of the profile says which
+            # one.
             named_by = ("named by", str(model_spans[name]))
             problems += [replace(d, notes=(*d.notes, named_by)) for d in error.diagnostics]
     ModelError.raise_if(problems)
@@ -257,6 +260,8 @@ def read_library_texts(
 def digest_texts(texts: tuple[LibraryText, ...]) -> dict[str, str]:
     """By library: the digest of its list, and of the names of its files."""
     return {
+        # Names of files as well: a source that appears or goes changes what an entry
+        # can name.
         t.name: digest(repr((t.text, t.folder, t.sources, sorted(t.files or ()))).encode())
         for t in texts
     }

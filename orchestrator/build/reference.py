@@ -17,6 +17,7 @@ from orchestrator.running.values import RunValue
 from orchestrator.shell.files import read_own_json
 from orchestrator.shell.process import Processes, interpreter, python_environment
 
+# Seconds, as the default of `orchestrator run`.
 _TIMEOUT_S = 600.0
 
 
@@ -75,6 +76,8 @@ def reference_outputs(
 
 
 def _in_words(error: str) -> str:
+    # ExecuTorch's Python API raises RuntimeError with the number of its Error inside a
+    # text.
     code = re.search(r"error: 0x:?([0-9a-f]+)", error)  # 1.5 writes the colon
     if code is None:
         return error

@@ -35,6 +35,8 @@ def rewritten(program: Path, lock: Lock, model: str, shell: Shell) -> bytes | No
     lists = [p for p, _ in lock.sources if p.endswith(_LIST)]
     used = {path.split("/")[1] for path in lists}
     shipped = library_names()
+    # Kernels of the user's own need their functions.yaml, which a lock names by digest
+    # alone.
     if not used <= set(shipped):
         return None
     text = _profile(program, lock, model, [n for n in shipped if n in used])
@@ -56,6 +58,8 @@ def rewritten(program: Path, lock: Lock, model: str, shell: Shell) -> bytes | No
 def _profile(program: Path, lock: Lock, model: str, libraries: list[str]) -> str:
     """A profile with the target of the lock and one model."""
     target = dict(lock.target)
+    # What a program's bytes depend on; memories, budget and names belong to the
+    # firmware.
     values = {key: target[key] for key in ("cpu", "isa", "optimize")}
     lines = [
         "schema = 1",

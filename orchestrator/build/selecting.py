@@ -43,6 +43,7 @@ def read_operator_lists(*, operator_files: Sequence[OperatorFile]) -> tuple[Sele
         except ProfileError as error:
             note = ("named by", str(file.where))
             problems += [replace(d, notes=(*d.notes, note)) for d in error.diagnostics]
+    # A file that is listed twice has each problem once.
     ProfileError.raise_if(tuple(dict.fromkeys(problems)))
     return tuple(lists)
 

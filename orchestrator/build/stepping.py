@@ -36,6 +36,8 @@ def cycles_each(target: Target) -> float:
 def most_instructions(target: Target, cycles: int | None) -> float:
     """Instructions of a kernel that fit into a step of some cycles; None: any."""
     each = cycles_each(target)
+    # In instructions, as row plans count: the cycles of a step are `(_STEP + cost) *
+    # each`, solved for the cost.
     return cycles / each - _STEP if cycles is not None and each else inf
 
 
@@ -86,6 +88,7 @@ def _cost(method: LinkedMethod, call: LinkedCall, core: Core) -> int | None:
         method = with_phases_apart(method)
         calls = [method.call(number) for number in range(len(method.instructions))]
     written = (i for i, a in call.arguments if a in (Access.FILLS, Access.UPDATES))
+    # Estimates are per band of rows; a call that is no image is one row.
     rows = max((image_of(method.tensor(i)).rows for i in written), default=1)
     return sum(whole_cost(method, one, core, rows) for one in calls)
 
@@ -123,6 +126,8 @@ def _long(
             unknown.add(name)
         elif cycles > most_cycles:
             worst[origin] = max(worst.get(origin, (0, "")), (cycles, name))
+    # How much one `push_rows` computes depends on how many rows it is given, which only
+    # a run knows.
     if any(port.rows for port in method.io.ports):
         unknown = {"an input that comes by rows: `..._push_rows` computes what it can"}
     if unknown:

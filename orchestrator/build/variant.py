@@ -14,6 +14,8 @@ from orchestrator.profile.tables import Profile
 from orchestrator.profile.target import TargetTable
 from orchestrator.targets.cores import CPUS
 
+# All other keys (`operators.all`, lists in files) name sets, of which one operator
+# cannot be taken.
 _REMOVABLE = frozenset({"operators.include", "dtypes.operators"})
 """Keys of the profile that name single operators."""
 
@@ -173,6 +175,8 @@ def _without_models(profile: Profile, names: frozenset[str]) -> Profile:
         if index is None:
             spans.append((path, span))
         elif index in new_index:
+            # Messages about the variant still show the line of the profile: models
+            # count from 0 without those that are left out.
             spans.append((("models", new_index[index], *path[2:]), span))
     models = tuple(profile.models[index] for index in kept)
     return profile.model_copy(update={"models": models, "spans": tuple(spans)})
