@@ -12,6 +12,9 @@ from typing import Final
 from orchestrator.lowering.mechanisms import Ledger, Mechanism
 from orchestrator.lowering.patches import Patches
 
+# The mechanisms replace internals, which change without notice: another version is
+# lowered plainly, with a warning. To add one, run tests/interop/test_lowering.py with
+# it and compare what the modules name as their source.
 KNOWN: Final = {"torch": ("2.13.0",), "executorch": ("1.5.1",)}
 """Versions that the mechanisms were compared with."""
 
@@ -19,6 +22,8 @@ KNOWN: Final = {"torch": ("2.13.0",), "executorch": ("1.5.1",)}
 class _Running:
     depth = 0
     ledger = Ledger()
+    # The packages are patched for the whole process: a second thread would lower with
+    # half of the patches, or see them removed. Reentrant, as blocks may be nested.
     lock = threading.RLock()
 
 
@@ -42,6 +47,7 @@ def accelerated(mechanisms: Collection[Mechanism] = tuple(Mechanism)) -> Iterato
                 warnings.warn(f"lowering is not accelerated: {found}", stacklevel=3)
             yield _Running.ledger if _Running.depth else Ledger()
             return
+        # Imports PyTorch and ExecuTorch, of which the versions have to be known first.
         from orchestrator.lowering.install import install  # noqa: PLC0415
 
         patches = Patches()
@@ -52,6 +58,8 @@ def accelerated(mechanisms: Collection[Mechanism] = tuple(Mechanism)) -> Iterato
             finish = install(frozenset(mechanisms), ledger, patches)
             yield ledger
         finally:
+            # Also after an error in the middle of `install`: what was patched by then
+            # is undone.
             patches.restore()
             _Running.depth -= 1
             if finish is not None:
@@ -63,6 +71,7 @@ def unknown_versions() -> list[str]:
     found = []
     for name, versions in KNOWN.items():
         try:
+            # PyTorch's and ExecuTorch's wheels for CPUs are "2.13.0+cpu".
             installed = version(name).split("+")[0]
         except PackageNotFoundError:
             found.append(f"{name} is not installed")

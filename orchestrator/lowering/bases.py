@@ -7,6 +7,8 @@ from typing import Any, Final
 from executorch.exir import pass_base as executorch_base
 from torch._export import pass_base as torch_base
 
+# ExecuTorch copied PyTorch's class and PyTorch then deprecated its own, which some of
+# its passes still use.
 BASES: Final[tuple[Any, ...]] = (
     executorch_base._ExportPassBase,
     torch_base._ExportPassBaseDeprecatedDoNotUse,

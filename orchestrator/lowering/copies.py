@@ -40,8 +40,12 @@ if TYPE_CHECKING:
     from orchestrator.lowering.memo import Memo
     from orchestrator.lowering.passes import Passes
 
+# Kept in the dict of a graph, as an attribute of its own: torch.fx copies and pickles
+# graphs, and `Stamps.__reduce__` gives the copy an empty one.
 _STAMPS: Final = "_orchestrator_stamps"
 _STATE: Final = "_orchestrator_copying"
+# See TracerBase.create_node in torch/fx/proxy.py: with these, seq_nr and the stack
+# trace come from elsewhere.
 _OTHER_TRACES: Final = ("in_grad_fn", "autograd_backward")
 """Keys of metadata that make the tracer write others."""
 
@@ -72,9 +76,13 @@ class Stamp:
         """Whether a node is still the one that was stamped."""
         return (
             node.target is self.target
+            # By identity: torch.fx makes new tuples for every change of arguments, and
+            # comparing their content would take as long as the copy saves.
             and node._args is self.args
             and node._kwargs is self.kwargs
             and node.meta["val"] is self.val
+            # Gradients and Arm's TOSA specification: a memo without them left the final
+            # bytes equal, but numbered nodes differently (docs/lowering.md).
             and context == self.context
             and all(map(operator.is_, inputs, self.inputs))
         )
@@ -98,8 +106,10 @@ class Copies:
     def __init__(self, passes: Passes, memo: Memo) -> None:
         self.passes = passes
         self.memo = memo
+        # Found once for each method of a pass, not in each replay.
         self.guards: dict[Any, Any] = {}
         self.names: dict[int, tuple[Any, str, bool]] = {}
+        # Weak, as passes drop most graphs at once.
         self._graphs: WeakSet[Graph] = WeakSet()
 
     def install(self, patches: Patches) -> None:
@@ -116,6 +126,7 @@ class Copies:
             state = vars(self).get(_STATE)
             if state is None:
                 state = vars(self)[_STATE] = _Replay(copies, base, self)
+            # None is no value that a node can have here: results are proxies.
             made = state.copy(n) if state.possible else None
             return original(self, n) if made is None else made
 
@@ -153,6 +164,8 @@ class Copies:
         """What nodes of an operator are called; whether values of inputs are kept."""
         found = self.names.get(id(target))
         if found is None:
+            # As `_fx` of exir/pass_base.py names nodes: an OpOverload by its packet, an
+            # edge operator by its own text.
             named = target.overloadpacket.__name__ if _is_plain(target) else target
             keeps = _should_save_eager_input_vals(target, ((), {}))
             name = graph._target_to_str(named)
@@ -174,17 +187,24 @@ class _Replay:
         self._old = copies.stamps_of(interpreter.module.graph)
         self._new = copies.stamps_of(self._tracer.graph)
         self._targets = Targets(own, copies.guards)
+        # PyTorch's base sets metadata of placeholders by the tracer, ExecuTorch's by
+        # hand.
         self._sets_values = base is BASES[1]
         self.possible = (
+            # Exact types: a subclass may do more than replay.
             type(interpreter) in INTERPRETERS
             and type(self._tracer) in TRACERS
             and type(own)._fx is base._fx
+            # A tracer that records stacks writes where in Python a node was made, which
+            # a copy does not know.
             and not self._tracer.record_stack_traces
         )
         """Whether the pass replays like its base class."""
 
     def copy(self, node: Node) -> Any:
         """The copy of a node; None if it has to be replayed."""
+        # A graph replayed inside of another one (branches of cond) takes metadata from
+        # the outer node.
         if "val" not in node.meta or fx_traceback.current_replay_node is not None:
             return None
         if node.op == "placeholder":
@@ -219,6 +239,8 @@ class _Replay:
         env, found = self._interpreter.env, []
         for source in node._input_nodes:
             value = env.get(source)
+            # Numbers and symbols are passed as they are: their operators run in Python,
+            # and cost nothing.
             if type(value) is not self._proxy:
                 return None
             found.append(value.data)
@@ -229,11 +251,14 @@ class _Replay:
         meta = traced_meta(node.meta, keeps=keeps)
         if meta is None:
             return None
+        # Dispatching would have counted PyTorch's sequence number on, by which later
+        # nodes are numbered.
         advance(numbers)
         made = self._append(node, name)
         made.meta = meta
         val = meta["val"]
         if type(val) is FakeTensor:
+            # As `set_metadata` of exir's tracer leaves it for a fake tensor.
             meta["tensor_meta"] = None
         else:
             self._tracer.set_metadata(made, val)
@@ -245,12 +270,16 @@ class _Replay:
     def _append(self, node: Node, candidate: str) -> Node:
         """A copy of a node in the new graph, made as `Graph.create_node` does."""
         graph, env = self._tracer.graph, self._interpreter.env
+        # Names decide the order of arguments in some passes: the copy must have the
+        # very name that tracing gives.
         name = graph._graph_namespace.create_name(candidate, None)
         args = map_arg(node._args, lambda source: env[source].node)
         kwargs = map_arg(node._kwargs, lambda source: env[source].node)
         made = Node(graph, name, node.op, node.target, args, kwargs, None)
         graph._graph_namespace.associate_name_with_obj(name, made)
         graph._insert(made)
+        # `Graph.create_node` of PyTorch 2.13 in its own steps, without its checks of
+        # arguments and callbacks; a new version has to be compared line by line.
         graph._find_nodes_lookup_table.insert(made)
         graph._len += 1
         return made
@@ -261,6 +290,7 @@ class _Replay:
         if values is None or node._kwargs or type(values[0]) is not tuple:
             return None
         number = node._args[-1]
+        # A symbol or a subclass has metadata that only tracing makes.
         if type(number) is not int or type(values[0][number]) is not FakeTensor:
             return None
         meta = traced_meta(node.meta, keeps=False)
@@ -280,6 +310,7 @@ class _Replay:
         target = str(node.target)
         if not self._targets.placeholders or node._args or target.startswith("*"):
             return None
+        # Takes the next of the replay's arguments, as running the node would.
         value = Interpreter.placeholder(self._interpreter, target, (), {})
         made = self._append(node, self._tracer.graph._target_to_str(target))
         made.meta = dict(node.meta)
@@ -310,10 +341,13 @@ def traced_meta(meta: dict[str, Any], *, keeps: bool) -> dict[str, Any] | None:
         return None
     made: dict[str, Any] = {}
     trace = meta.get("stack_trace")
+    # The order of keys matters: passes copy metadata, and recordings compare it as
+    # text.
     if trace:
         if fx_traceback.GRADIENT_ACC_SPECIAL_STACK in trace:
             return None
         made["stack_trace"] = trace
+    # torch/fx/proxy.py: what the tracer copies from the node that it replays.
     for key in _COPY_META_FIELDS:
         if key in meta:
             made[key] = meta[key]

@@ -30,6 +30,7 @@ def install(
     Returns:
         What to call at the end: it completes the ledger.
     """
+    # Watched first: all other patches count for the pass that runs.
     passes, code = Passes(ledger), DeferredCode()
     passes.install(patches)
     if Mechanism.PROVENANCE in mechanisms:
@@ -38,6 +39,8 @@ def install(
         collect_rarely(patches)
     if Mechanism.RECOMPILE in mechanisms:
         code.install(patches)
+    # Copies need stamps, which the memo gives: with COPY alone it stamps and remembers
+    # nothing.
     memo = Memo(passes, remembers=Mechanism.MEMO in mechanisms)
     if Mechanism.COPY in mechanisms:
         copies = Copies(passes, memo)
@@ -47,6 +50,7 @@ def install(
         memo.install(patches)
 
     def finish() -> None:
+        # Read at the end: totals grow while the block runs.
         ledger.deferred, ledger.generated = code.deferred, code.generated
         for name in _COUNTED:
             setattr(ledger, name, passes.total(name))

@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 
+# Five of ten that there were: without any one of the other five, lowering took at most
+# 0.2 s more in an export of seven seconds (decision 0043 has the figures).
 class Mechanism(StrEnum):
     """One way to do less work; the resulting graphs are the same."""
 

@@ -43,6 +43,8 @@ def token_of(value: Any) -> Any:
     if kind is FakeTensor:
         return _tensor_token(value)
     if kind is float:
+        # 0.0 and -0.0 are equal and hash alike; hex tells them apart, and NaN is equal
+        # to itself.
         return kind, value.hex()
     if kind in PLAIN:
         return kind, value
@@ -50,6 +52,8 @@ def token_of(value: Any) -> Any:
         return kind, tuple(map(token_of, value))
     if isinstance(value, dict):
         return kind, tuple((key, token_of(item)) for key, item in value.items())
+    # Nodes, symbols, modules, generators: what an operator makes of them may depend on
+    # more than their value.
     raise UnknownValueError
 
 
@@ -66,8 +70,10 @@ def _tensor_token(tensor: FakeTensor) -> Any:
     sizes, strides = tuple(tensor.shape), tuple(tensor.stride())
     offset = tensor.storage_offset()
     if (
+        # A fake tensor that knows its content: item() of it gives a number.
         tensor.constant is not None
         or tensor.layout is not torch.strided
+        # Symbolic sizes compare by guards, which would become part of the program.
         or not all(type(n) is int for n in (*sizes, *strides, offset))
         or tensor.is_quantized
         or tensor.is_conj()
@@ -75,6 +81,8 @@ def _tensor_token(tensor: FakeTensor) -> Any:
     ):
         raise UnknownValueError
     return (
+        # Two modes have two worlds of symbols. An id may be used again once a mode is
+        # gone, but modes live as long as the memo's block.
         *(FakeTensor, id(tensor.fake_mode), tensor.dtype, tensor.fake_device),
         *(sizes, strides, offset, tensor.requires_grad, tensor.is_leaf),
     )
@@ -117,9 +125,12 @@ class Memo:
         ) -> Any:
             key = memo.key_of(kind, target, args, kwargs)
             before = sequence_number()
+            # Pending symbols are bound to the next node that is traced, whatever it is.
             if key in memo._results and not _has_fresh_symbols(self):
                 token, numbers = memo._results[key]
                 value = meta.data.get("val")
+                # The node that is replayed has just the metadata that dispatching would
+                # give: its own object stays, and so do all that hold it.
                 if memo.token(value) == token:
                     memo._passes.now.remembered += 1
                     advance(numbers)
@@ -132,6 +143,7 @@ class Memo:
             result = original(self, kind, target, args, kwargs, meta)
             token = None if key is None else memo.token(result.data)
             if token is not None:
+                # Operators that record gradients take numbers, others none.
                 numbers = sequence_number() - before
                 if memo._remembers:
                     memo._results[key] = (token, numbers)
@@ -171,6 +183,8 @@ class Memo:
 
     def context(self) -> Any:
         """The modes that results depend on, in addition to arguments."""
+        # A memo without the first left the bytes of programs equal, and numbered nodes
+        # differently (docs/lowering.md). Operators of TOSA check the specification.
         return (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), _tosa_specification())
 
     def token(self, value: Any) -> Any:
@@ -217,6 +231,7 @@ def _has_fresh_symbols(step: Any) -> bool:
 
 def _tosa_specification() -> Any:
     """Further state that backend operators read: Arm's TOSA specification."""
+    # Not imported here: a lowering for Cortex-M need not load Arm's backend.
     module = sys.modules.get("executorch.backends.arm.tosa.specification")
     if module is None:
         return None
@@ -237,6 +252,7 @@ def _nodes(value: Any) -> Any:
         return value
     if kind is tuple:
         return tuple(map(_nodes, value))
+    # A plain list: `Tracer.create_arg` makes one of both.
     if kind in (list, immutable_list):
         return [_nodes(item) for item in value]
     if kind in (dict, immutable_dict):
@@ -259,6 +275,7 @@ def _replayed(  # noqa: PLR0917  # as `_fx`
     if isinstance(target, OpOverload):
         name = tracer.graph._target_to_str(target.overloadpacket.__name__)
     try:
+        # `create_proxy` would take the arguments apart again.
         node = tracer.create_node(kind, target, _nodes(args), _nodes(kwargs), name)
         proxy = tracer.proxy(node)
     except _NotPlainError:

@@ -21,6 +21,7 @@ from torch.fx.passes.infra.pass_manager import PassManager
 from orchestrator.lowering.mechanisms import Ledger, PassLedger
 from orchestrator.lowering.patches import Patches
 
+# Its manager overrides `transform` and has no `__call__`.
 _CORTEX_M: Final = "executorch.backends.cortex_m.passes.cortex_m_pass_manager"
 
 
@@ -49,6 +50,8 @@ class Passes:
         """Watch passes until the patches are reverted."""
         _wrap_calls(PassBase, self._run_pass, patches)
         _wrap_calls(PassManager, self._run_manager, patches)
+        # A function that runs passes one by one, without a manager: the ledger needs a
+        # name for it.
         self._scope(_program, "_generate_edge_program", "to_edge", patches)
         cortex_m = sys.modules.get(_CORTEX_M)
         if cortex_m is not None:
@@ -81,6 +84,7 @@ class Passes:
         patches.replace(owner, function, managed)
 
     def _run_pass(self, call: Callable[..., Any], own: Any, *args: Any) -> Any:
+        # super().__call__ of the same pass is one run, not two.
         if self._running and self._running[-1][0] is own:
             return call(own, *args)
         manager = self._managers[-1][1] if self._managers else ""
@@ -99,6 +103,8 @@ class Passes:
 
     def _switch(self, run: PassLedger) -> None:
         """Count time and work for another run."""
+        # Time is counted where the running pass changes, so that a pass that runs
+        # others has its own part only.
         now = time.process_time()
         self.now.cpu_s += now - self._since
         self.now, self._since = run, now
@@ -107,6 +113,7 @@ class Passes:
 def classes_of(base: type) -> Iterator[type]:
     """A class and all its subclasses, each once."""
     found: list[type] = [base]
+    # The list grows while it is read: subclasses of subclasses.
     for owner in found:
         subclasses: list[type] = owner.__subclasses__()
         for made in subclasses:
@@ -131,6 +138,8 @@ def _wrap_calls(base: type, run: Callable[..., Any], patches: Patches) -> None:
 
     for owner in classes_of(base):
         wrap(owner)
+    # Backends define their passes when they are imported, which may be in the middle of
+    # a lowering.
     patches.add(base, "__init_subclass__", classmethod(made))
 
 
@@ -155,4 +164,5 @@ def sequence_number() -> int:
 def advance(count: int) -> None:
     """Consume `count` numbers."""
     for _ in range(count):
+        # Making a gradient function takes the next number; no call sets it.
         torch._C._functions.UndefinedGrad()

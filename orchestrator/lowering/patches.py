@@ -20,6 +20,8 @@ class Patches:
         Raises:
             KeyError: It has none of that name.
         """
+        # vars, not getattr: an inherited method or a bound classmethod must not be
+        # written into the class when it is restored.
         self._before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, new)
 
@@ -40,6 +42,7 @@ class Patches:
 
     def restore(self) -> None:
         """Revert everything."""
+        # Backwards: a method that was replaced twice ends as it was.
         while self._before:
             owner, name, value = self._before.pop()
             if owner is None:

@@ -46,12 +46,15 @@ class DeferredCode:
         """Note that a module's code, and that of its children, is to be generated."""
         self.deferred += 1
         codegen = module.graph._codegen
+        # What `recompile` sets before it generates code, and others read at once.
         if isinstance(codegen, _PyTreeCodeGen):
             module._in_spec = codegen.pytree_info.in_spec
             module._out_spec = codegen.pytree_info.out_spec
         for child in module.children():
             if isinstance(child, GraphModule):
                 self._put_off(child)
+        # GraphModule.__new__ makes a class for each instance (PyTorch 2.13), so that an
+        # attribute of it is that module's alone.
         own = type(module)
         for name in _GENERATED:
             module.__dict__.pop(name, None)
@@ -76,6 +79,8 @@ class _Wanted:
 
     def __init__(self, deferred: DeferredCode, module: GraphModule, name: str) -> None:
         self._deferred = deferred
+        # Weak: the class would keep its instance alive, and graphs of all passes with
+        # it.
         self._module = ref(module)
         self._name = name
 
@@ -93,6 +98,8 @@ class _Code:
         self._make = make
 
     def __getattr__(self, name: str) -> Any:
+        # copy and pickle look for special methods: generating code for that would undo
+        # all that is saved.
         if name.startswith("__"):
             raise AttributeError(name)
         self.__dict__["made"] = made = self.__dict__.get("made") or self._make()

@@ -28,6 +28,8 @@ from torch.fx.traceback import NodeSource
 from orchestrator.lowering.passes import classes_of
 from orchestrator.lowering.patches import Patches
 
+# Both are counted by the process: equal graphs of two runs have other numbers, in one
+# order.
 _GENERATED = re.compile(r"<eval_with_key>\.\d+")
 """Code that PyTorch generated, counted since the process began."""
 _NUMBERED = "seq_nr"
@@ -111,6 +113,8 @@ _NOTHING = Stage("nothing more", ())
 def recorded() -> Iterator[Recording]:
     """Record every graph inside the block."""
     recording, patches = Recording(), Patches()
+    # Classes that are imported by then: a recording begins after a first, plain
+    # lowering (export/worker.py).
     for owner in (*classes_of(PassBase), *classes_of(PassManager)):
         if "__call__" in vars(owner):
             _watch(owner, recording, patches)
@@ -126,6 +130,7 @@ def _watch_tosa(recording: Recording, patches: Patches) -> None:
     backend = sys.modules.get("executorch.backends.arm.tosa.backend")
     if backend is None:
         return
+    # TOSA is made outside of passes, and Vela's input is what Ethos-U runs.
     preprocess = backend.TOSABackend._preprocess
 
     def watched(*args: Any, **kwargs: Any) -> Any:
@@ -174,6 +179,8 @@ def facts_of(value: Any, numbers: dict[int, int]) -> tuple[str, ...]:
 def _node_facts(node: Node, numbers: dict[int, int]) -> str:
     meta = dict(node.meta)
     if _NUMBERED in meta:
+        # Numbers of two runs differ by a constant or more; equal order of first
+        # appearance means equal structure.
         meta[_NUMBERED] = numbers.setdefault(meta[_NUMBERED], len(numbers))
     text = (
         f"{node.name} {node.op} {_text(node.target)} {_text(node.args)}"
@@ -198,10 +205,12 @@ def _text(value: Any) -> str:  # noqa: PLR0911
         return "{" + ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (tuple, list, set, frozenset)):
         items = [_text(v) for v in value]
+        # Sets have no order of their own.
         if isinstance(value, (set, frozenset)):
             items.sort()
         return f"{type(value).__name__}({', '.join(items)})"
     text = str(value) if isinstance(value, type) or callable(value) else repr(value)
+    # The default repr of an object ends with its address.
     return text.split(" at 0x")[0]
 
 
@@ -215,6 +224,7 @@ def _tensor(value: torch.Tensor) -> str:
 def _content(value: torch.Tensor) -> str:
     if value.device.type != "cpu" or type(value) not in _WITH_CONTENT:
         return ""
+    # Constants inside of a fake mode would be copied as fake tensors, without content.
     with unset_fake_temporarily():
         data = value.detach().contiguous().flatten().view(torch.uint8)
         return hashlib.sha256(data.numpy().tobytes()).hexdigest()

@@ -32,6 +32,9 @@ def _is_view(_: Any, op: Any) -> bool:
 
 
 def _promotes(_: Any, op: Any) -> bool:
+    # Written out by hand from each pass's source (its name is the key below):
+    # tests/interop/lowering_targets.py records what passes really leave unchanged and
+    # compares.
     return op in {
         *(_ATEN.add.Tensor, _ATEN.mul.Tensor, _ATEN.sub.Tensor, _ATEN.div.Tensor),
         *(_ATEN.div.Tensor_mode, _ATEN.minimum.default),
@@ -84,6 +87,7 @@ def _for_tensors(node: Any) -> list[Any]:
     found = []
     for number, argument in enumerate(node.target._schema.arguments):
         if isinstance(argument.type, torch.TensorType):
+            # An operator's tensors may come by name or by place.
             if argument.name in node.kwargs:
                 found.append(node.kwargs[argument.name])
             elif not argument.kwarg_only and number < len(node.args):
@@ -92,6 +96,8 @@ def _for_tensors(node: Any) -> list[Any]:
 
 
 def _module_of(own: Any) -> Any:
+    # Tables of a pass are globals of the module that defines the method, not of a
+    # subclass's.
     owner = next(c for c in type(own).__mro__ if "call_operator" in vars(c))
     return sys.modules[owner.__module__]
 

@@ -54,6 +54,7 @@ class Targets:
     def leaves(self, node: Any) -> bool:
         """Whether the pass passes on a call of an operator unchanged."""
         target = node.target
+        # By id: operators live as long as the process.
         unchanged = self._is_unchanged.get(id(target))
         if unchanged is None:
             unchanged = self._is_unchanged[id(target)] = self._operators is not None and not any(
@@ -73,6 +74,7 @@ class Targets:
     def _questions(self) -> list[Question] | None:
         """The test for an operator; None if the pass is not in the registry."""
         found: list[Question] = []
+        # A method that was set on the instance has no source that says what it changes.
         if "call_operator" in vars(self._own):
             return None
         for owner in type(self._own).__mro__:
@@ -110,6 +112,8 @@ def guard_of(method: Callable[..., Any]) -> Guard | None:
         A function from a pass to its operators; None without such a test.
     """
     try:
+        # From source, as a pass has no other statement of what it changes; everything
+        # that does not have exactly this form is replayed.
         tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
     except (OSError, TypeError, SyntaxError):
         return None
@@ -130,6 +134,8 @@ def guard_of(method: Callable[..., Any]) -> Guard | None:
         case _:
             return None
     match test:
+        # `if op not in targets or ...: return super()...`: the first test alone is
+        # enough to pass a node on.
         case ast.BoolOp(op=ast.Or(), values=[first, *_]):
             test = first
         case _:
@@ -145,6 +151,8 @@ def _hands_all_on(call: ast.Call) -> bool:
     kept = all(
         word.arg == "updated" and ast.unparse(word.value) in _NOT_UPDATED for word in call.keywords
     )
+    # `updated` of Arm's passes (arm_pass.py) only notes in metadata that something
+    # changed.
     return given[:4] == _HANDED_ON and set(given[4:]) <= _NOT_UPDATED and kept
 
 
@@ -157,6 +165,7 @@ def _collection(method: Any, test: ast.expr) -> Guard | None:
             ops=[ast.NotIn()],
             comparators=[ast.Attribute(value=ast.Name(id="self"), attr=name)],
         ):
+            # Asked of each instance: some passes fill the collection in __init__.
             return lambda own: getattr(own, name)
         case ast.Compare(
             left=ast.Name(id="op"), ops=[ast.NotIn()], comparators=[ast.Name(id=name)]
