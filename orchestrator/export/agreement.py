@@ -26,6 +26,8 @@ from orchestrator.export.unsupported import nodes_of, origin_of
 if TYPE_CHECKING:
     from torch.fx.node import Node
 
+# The bounds are those that docs/export.md promises ("Compare with PyTorch");
+# tests/interop/test_agreement.py has examples on both sides.
 _SAME: Final = 1e-3
 """Another order of the same sums, as a part of the largest result."""
 _ROUGH: Final = 0.05
@@ -34,11 +36,15 @@ _STEPS: Final = 8
 """Quantized networks of the zoo are at most 7 steps from PyTorch (docs/export.md)."""
 _ALIKE: Final = 0.5
 """A part of what the outputs spread; what is unrelated is 1.4 times that apart."""
+# Of one item on the other side of a step nobody can say which side is right; a layer
+# that is wrong changes more than one in twenty.
 _FEW: Final = 0.05
 """Items on the other side of a step, such as that of `floor`, where there is one."""
 _ROUGH_DTYPES: Final = (torch.float16, torch.bfloat16)
 _KNOWN: Final = ("aten", "orchestrator")
 """Namespaces whose operators have steps only if `_JUMPS` has them."""
+# Written out by hand: PyTorch has no tag for functions with steps. Comparisons,
+# `argmax` and casts give integers of floats, which `_is_step` sees by their dtypes.
 _JUMPS: Final = re.compile(
     r"aten\.(?:angle|arctan2|atan2|ceil|copysign|fix|floor|floor_divide|fmod|frac|frexp"
     r"|grid_sampler\w*|hardshrink|heaviside|hist(?:c|ogram)|item|mode|remainder|round"
@@ -72,6 +78,9 @@ class Agreement:
         """
         graph, run = captured.graph_module, _Run(program, self._state)
         changed = program.graph_signature.buffers_to_mutate.values()
+        # Sizes first, from metadata: ExecuTorch writes pads for the layout of the float
+        # image, and a program with other sizes than its model was accepted before there
+        # was this comparison.
         declared = [node.meta.get("val") for node in _outputs(program)]
         found = _other_form(_tensors(declared), _tensors(outputs))
         if found is None:
@@ -79,12 +88,15 @@ class Agreement:
                 results = run.results(inputs)
             except _NotComparableError as error:
                 self._uncompared[name] = str(error).partition("\n")[0]
+                # None: later methods that read such a buffer cannot be compared either,
+                # and say so.
                 self._state |= dict.fromkeys(changed)
                 return
             scales = _scales(captured)
             found = difference(graph, results, outputs, scales, may_step=self._may_step)
         if found is None:
             self._state = run.state
+            # A step in one method shows in the state that the next one reads.
             self._may_step |= bool(changed) and _has_steps(graph)
             return
         what, *notes = found
@@ -119,6 +131,7 @@ def difference(
     """
     got, want = _tensors(got), _tensors(want)
     dtypes = {getattr(node.meta.get("val"), "dtype", None) for node in nodes_of(graph)}
+    # By all nodes: one layer in half precision is enough for errors of that size.
     same = _SAME if dtypes.isdisjoint(_ROUGH_DTYPES) else _ROUGH
     few = _FEW if may_step or _has_steps(graph) else 0.0
     found = _other_form(got, want)
@@ -135,6 +148,7 @@ def _has_steps(graph: Any) -> bool:
 def _is_step(node: Node) -> bool:
     target, value = node.target, node.meta.get("val")
     if isinstance(target, OpOverload) and (
+        # Custom operators may do anything: they are taken to have steps.
         target.namespace not in _KNOWN or _JUMPS.match(str(target))
     ):
         return True
@@ -182,7 +196,10 @@ def _other_values(at: int, got: Any, want: Any, bound: float, few: float) -> Any
         return None
     one, other = _numbers(got), _numbers(want)
     error = (one - other).abs()
+    # inf - inf is NaN, and two NaNs are the same answer.
     error[(one == other) | (one.isnan() & other.isnan())] = 0.0
+    # `~(<=)`, not `>`: a NaN on one side compares as false with everything, and has to
+    # count as wrong.
     if float((~(error <= bound)).double().mean()) <= few:
         return None
     worst = int(error.nan_to_num(math.inf).argmax())
@@ -212,6 +229,8 @@ def _bound(want: Any, scale: float | None, same: float) -> float:
     if scale is None:
         return same * largest
     if not want.is_floating_point():
+        # Integers behind a quantizer are classes or indices: the second best one may
+        # win by a rounding.
         return math.inf  # a class that is as likely as another one
     spread = float(finite.std(correction=0)) if finite.numel() else 0.0
     return max(_ALIKE * spread, _ROUGH * largest, _STEPS * scale)
@@ -253,6 +272,9 @@ class _NotComparableError(Exception):
 @contextmanager
 def _integers_as_doubles() -> Iterator[None]:
     """Convolve integers as doubles, which are exact: PyTorch dilates no others."""
+    # PyTorch has no kernel on the CPU for dilated convolutions of integers
+    # ("slow_conv_dilated2d" not implemented for Char); a double holds every sum of int8
+    # products exactly.
     convolve = functional.conv2d
 
     def exact(image: Any, *args: Any, **kwargs: Any) -> Any:
@@ -297,6 +319,8 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
             if n.op == "call_function" and value.dim_order() != declared.dim_order():
                 order = declared.dim_order()
                 back = [order.index(d) for d in range(len(order))]
+                # ExecuTorch's metadata says how a tensor lies; what PyTorch computes
+                # may lie otherwise, and a view reads bytes.
                 value = value.permute(order).contiguous().permute(back)
         if self._keeps:
             self.kept[n.name] = value
@@ -308,6 +332,8 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
         PyTorch has such kernels for floats and unsigned bytes only.
         """
         if (
+            # PyTorch has no nearest upsampling of int8 or int16; as doubles the items
+            # are the same.
             "upsample_nearest" in getattr(target, "__name__", "")
             and not args[0].is_floating_point()
         ):
@@ -337,6 +363,8 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
                 values.append(program.state_dict[spec.target])
             else:
                 values.append(program.constants.get(spec.target))
+        # A random operator has no tag that all backends' forms keep: whether numbers
+        # were drawn is seen by the generator.
         before = torch.get_rng_state()
         with torch.no_grad(), _integers_as_doubles():
             found = self.run(*values)
@@ -351,6 +379,8 @@ class _Run(Interpreter):  # type: ignore[misc]  # PyTorch's is Any
 def _first_departure(program: Any, captured: Any, inputs: Any, state: Any) -> str:
     """The first layer whose lowered form gives something else, "" if unknown."""
     lowered, model = (_Run(p, state, keeps=True) for p in (program, captured))
+    # Both keep all results this time: memory and time of a second run are spent only
+    # where something is wrong.
     for run in (model, lowered):
         with suppress(_NotComparableError):
             run.results(inputs)
@@ -375,4 +405,6 @@ def _is_alike(got: Any, want: Any) -> bool:
     one, other = (_numbers(value).nan_to_num() for value in (got, want))
     one, other = one - one.mean(), other - other.mean()
     size = float(one.norm() * other.norm())
+    # A correlation of 0.875: quantized layers keep what rises and falls, whatever scale
+    # and zero point do.
     return size == 0.0 or float(one @ other) > (1 - _ALIKE / 4) * size

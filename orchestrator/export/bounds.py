@@ -44,6 +44,9 @@ def with_least_sizes(program: Any, bounds: Iterable[Mapping[str, int]]) -> None:
         if symbol is None:
             continue
         ranges = size.shape_env.var_to_range
+        # torch.export traces with sizes of at least 2, as 0 and 1 are special to its
+        # shapes; ExecuTorch 1.5.1 then plans with these ranges. Widened here, its upper
+        # bounds hold for small inputs too (tests/interop/test_export.py).
         lowest = ceil((least.get((number, dim), 0) - constant) / factor)
         if symbol in ranges and lowest < ranges[symbol].lower:
             ranges[symbol] = ValueRanges(lowest, ranges[symbol].upper)
@@ -64,6 +67,8 @@ def _dynamic(program: Any) -> Iterator[tuple[int, int, Any]]:
 def _linear(size: Any) -> tuple[tuple[int, Any], int]:
     """Factor, symbol and constant of `4 * n + 1`; no symbol if it has another form."""
     constant, terms = size.as_coeff_add()
+    # SymPy's parts of `factor * symbol + constant`, which is what torch.export derives
+    # from Dim("n") * 4 + 1.
     factor, symbol = terms[0].as_coeff_Mul() if len(terms) == 1 else (constant, size)
     if constant.is_Integer and symbol.is_Symbol and factor.is_Integer and factor > 0:
         return (int(factor), symbol), int(constant)
@@ -76,6 +81,9 @@ def _least_and_step(size: Any, ranges: Any) -> tuple[int, int]:
     factors = [term.as_coeff_Mul()[0] for term in terms]
     whole = constant.is_Integer and all(factor.is_Integer for factor in factors)
     step = gcd(*map(int, factors)) if whole else 1
+    # What the user said of this very expression, else what follows for it from its
+    # symbols.
     lowest = ranges.get(size) or bound_sympy(size, ranges)
     least = max(int(lowest.lower), 0)
+    # The first size from the least one on that has the form `step * n + constant`.
     return least + (int(constant) - least) % step if whole else least, step

@@ -95,6 +95,7 @@ def rrelu_without_noise(  # noqa: PLR0917  # as PyTorch's
 
 OWN: dict[Any, Callable[..., Any]] = {
     aten.conv_tbc.default: conv_tbc,
+    # Of a tensor that is no longer quantized.
     aten.dequantize.self: torch.clone,
     aten.empty_permuted.default: empty_permuted,
     aten.exp2.default: exp2,
@@ -124,12 +125,15 @@ def without_leftovers(program: Any, offered: Offered) -> tuple[Any, Counter[str]
         for node in part.graph.nodes
         if isinstance(node.target, EdgeOpOverload) and not _has_kernel(node.target, offered)
     ]
+    # Replaying the whole graph takes time: not where nothing can come of it.
     if not any(_decomposition(edge._op) for edge in leftovers):  # noqa: SLF001
         return program, Counter()
     step = _Decompose(offered)
     changed = _transform(program, step)
     if not step.done:
         return program, Counter()
+    # A decomposition may make constants, which `to_executorch` expects as inputs of the
+    # graph.
     return lift_constant_tensor_pass(changed), step.done
 
 
@@ -155,6 +159,8 @@ def _core_table() -> Mapping[Any, Callable[..., Any]]:
 def _decomposition(op: OpOverload) -> Callable[..., Any] | None:
     """A function of the same arguments that calls other operators."""
     found: Callable[..., Any] | None
+    # Own ones first; then those that ExecuTorch would use, then all of PyTorch's, then
+    # the operator's own composite form.
     found = OWN.get(op) or _core_table().get(op) or decomposition_table.get(op)
     key = torch._C.DispatchKey.CompositeImplicitAutograd  # noqa: SLF001
     if found is None and op.has_kernel_for_dispatch_key(key):
@@ -172,6 +178,8 @@ def _converted(x: Any, dtype: Any) -> Any:
     return x.to(dtype)
 
 
+# Named, not Exception: an error of ours in here must not look like a call that PyTorch
+# refuses.
 _REFUSALS = (*(RuntimeError, AssertionError), *(AttributeError, IndexError, TypeError, ValueError))
 """What PyTorch raises for a call that a decomposition does not take.
 
@@ -205,6 +213,8 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             function = _decomposition(op._op)  # noqa: SLF001
             fixed = self._fixed_sizes()
             parts = function and self._parts(function, args, kwargs)
+            # Python code of a decomposition that branches on a size adds a guard: the
+            # program would be right for the example's size only.
             if self._fixed_sizes() != fixed:
                 raise ValueError(
                     f"{_name(op)} has no kernel, and its decomposition needs sizes"
@@ -222,6 +232,8 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
 
     def call_getitem(self, value: Any, key: int, meta: Any) -> Any:
         """One of several results."""
+        # Parts of a decomposition give tuples of values, where ExportPass expects one
+        # value that stands for a tuple.
         if isinstance(value, (tuple, list)):
             return value[key]
         return super().call_getitem(value, key, meta)
@@ -236,6 +248,8 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             called, named = _pytree.tree_unflatten(
                 [next(rest) if isinstance(v, ProxyValue) else v for v in leaves], spec
             )
+            # make_fx traces flat arguments: nested lists and keywords would be
+            # constants of the graph.
             found = function(*called, **named)
             # Results with names are for Python only.
             return tuple(found) if isinstance(found, tuple) else found
@@ -246,9 +260,12 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             return make_fx(
                 functionalize(flat, remove="mutations_and_views"),
                 decomposition_table=table,
+                # Weights are real tensors beside fake inputs.
                 _allow_non_fake_inputs=True,
             )(*(value.data for value in values))
 
+        # A decomposition may call operators that have no kernel either: traced again
+        # with these in the table, until nothing new is found.
         while True:
             graph = _unless_refused(traced)
             if graph is None:
@@ -265,6 +282,8 @@ class _Decompose(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
 
     def _inner(self, op: OpOverload) -> Callable[..., Any] | None:
         """What replaces an operator that a decomposition calls, if it has no kernel."""
+        # PyTorch's references (torch._refs) compute with `prims`, which no program can
+        # call.
         name = op._schema.name.rpartition(":")[2]  # noqa: SLF001
         if op.namespace != "prims":
             # Copies become others that name the order of dimensions.
@@ -321,9 +340,12 @@ def _as_edge(graph: GraphModule) -> GraphModule:
     """A graph in the edge dialect, by the passes that ExecuTorch runs for it."""
     graph.graph.eliminate_dead_code()
     for step in (
+        # The order of `_generate_edge_program` (exir/program/_program.py, 1.5.1), so
+        # that a decomposed call looks as if it had been there from the start.
         *base_pre_op_replace_passes,
         RemoveMixedTypeOperators(),
         OpReplacePass(),
+        # Last: it renames copies to those with a dim order, which `_inner` asks for.
         MemoryFormatOpsPass(),
     ):
         graph = step(graph).graph_module

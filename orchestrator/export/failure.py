@@ -12,9 +12,13 @@ from itertools import takewhile
 
 from orchestrator.shell.distribution import PACKAGE_FOLDER
 
+# Lines, frames and letters of a message, chosen by hand;
+# tests/unit/export/test_failure.py has examples. The log has all of it.
 _MOST_FRAMES = 4
 _MOST_LINES = 6
 _MOST_LETTERS = 400
+# torch.fx and torch.export append the node, or the whole graph, to a message: thousands
+# of lines of a model that the user wrote in ten.
 _QUOTES = ("While executing %", "Here is the node in the graph")
 
 
@@ -54,6 +58,8 @@ class ExportError(Exception):
             yield
         except ExportError:
             raise
+        # Vela and argument parsers call sys.exit: without it the process would end
+        # without a result.
         except (Exception, SystemExit) as error:
             chain = _chain(error)
             notes = [("at", place) for place in _places(chain)]
@@ -73,6 +79,7 @@ def _chain(error: BaseException) -> list[BaseException]:
     chain = [error]
     while True:
         last = chain[-1]
+        # `raise ... from None` says that the error before is not the cause.
         hidden = last.__suppress_context__
         before = last.__cause__ or (None if hidden else last.__context__)
         if before is None or before in chain:
@@ -102,6 +109,8 @@ def _places(chain: list[BaseException]) -> list[str]:
             places.append((error.filename, str(error.lineno or 0)))
         frames = traceback.extract_tb(error.__traceback__)
         places += [(f.filename, str(f.lineno)) for f in reversed(frames)]
+        # PyTorch quotes the user's line somewhere in its text, where the traceback has
+        # only its own frames.
         places += _PLACE.findall(str(error))
     return _own(places)
 
@@ -125,4 +134,6 @@ def _is_own(path: str) -> bool:
 def is_installed(path: str) -> bool:
     """Whether a file belongs to Python or to a package that was installed."""
     roots = {sys.prefix, sys.base_prefix, sys.exec_prefix}
+    # A virtual environment has a prefix of its own and its Python's libraries below
+    # base_prefix.
     return "site-packages" in path or any(path.startswith(f"{root}/") for root in roots)

@@ -12,6 +12,8 @@ from typing import Any, Final
 import torch
 from torch.nn import functional
 
+# Chosen by hand; docs/export.md names it. Each part is a pool and an operand of a
+# concatenation: beyond that the float operator is cheaper.
 _MOST_PARTS: Final = 16
 """Pools of one axis in whose place an adaptive pool may be."""
 
@@ -31,6 +33,8 @@ def conv2d(  # noqa: PLR0917  # PyTorch's
     elif padding == "same":
         apart = zip(_pair(dilation), weight.shape[2:], strict=True)
         rows, columns = (step * (length - 1) for step, length in apart)
+        # PyTorch puts the odd row or column behind the image, which no padding argument
+        # of a kernel can say.
         if rows % 2 or columns % 2:
             sides = (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2)
             image, rows, columns = functional.pad(image, sides), 0, 0
@@ -50,6 +54,8 @@ def conv_transpose2d(  # noqa: PLR0917  # PyTorch's
 ) -> Any:
     """Convolve with zeros behind the weights in the place of padding of the output."""
     rows, columns = _pair(output_padding)
+    # A weight that is zero adds nothing to the sums: the output only becomes larger, by
+    # as much as output_padding asks.
     if (rows or columns) and _pair(dilation) == (1, 1):
         weight, output_padding = functional.pad(weight, (0, columns, 0, rows)), 0
     return torch.conv_transpose2d(
@@ -68,6 +74,9 @@ def max_pool2d(  # noqa: PLR0917  # PyTorch's
 ) -> Any:
     """Pool without `ceil_mode`: the last row or column again fills the last window."""
     steps = _pair(stride or kernel_size)
+    # ExecuTorch 1.5.1 leaves pools with ceil_mode in float
+    # (backends/cortex_m/quantizer/pattern_checkers.py). The largest of a window does
+    # not change if an item of it is there twice.
     for axis, size in enumerate(image.shape[2:] if ceil_mode else ()):
         window = _pair(dilation)[axis] * (_pair(kernel_size)[axis] - 1) + 1
         if not isinstance(size, int) or _pair(dilation)[axis] != 1:
@@ -75,6 +84,7 @@ def max_pool2d(  # noqa: PLR0917  # PyTorch's
         border = _pair(padding)[axis]
         left = size + 2 * border - window  # behind the first window
         begin = -(-left // steps[axis]) * steps[axis]
+        # PyTorch drops a window that would begin behind the image and its left padding.
         if left < begin < size + border:
             last = _taken(image, axis, size - 1, size)
             image = torch.cat([image, *[last] * (begin - left)], axis + 2)
@@ -94,9 +104,12 @@ def avg_pool2d(  # noqa: PLR0917  # PyTorch's
     divisor_override: Any = None,
 ) -> Any:
     """Pool so that ExecuTorch pads nothing, which is a copy, if there is no padding."""
+    # Without padding both say the same, and only False is left alone: for True
+    # ExecuTorch 1.5.1 writes a pad of zeros before the pool.
     counts = bool(count_include_pad) and _pair(padding) != (0, 0)
     if stride is None:
         stride = kernel_size
+    # Pools with a divisor stay float, too; as a factor it goes into a scale.
     if divisor_override and not ceil_mode:
         found = functional.avg_pool2d(image, kernel_size, stride, padding)
         return found * (prod(_pair(kernel_size)) / divisor_override)
@@ -130,6 +143,7 @@ def mean(image: Any, dim: Any, keepdim: Any = 0) -> Any:
     area = [image.shape[d] if d in dims else 1 for d in (1, 2, 3)]
     if 1 in dims:
         sizes = (1, *image.shape[1:2], *area[1:])
+        # A pool has no mean over channels; a convolution with equal weights has.
         weight = torch.full(sizes, 1 / prod(area), dtype=image.dtype)
         found = torch.conv2d(image, weight, None, area[1:])
     else:
@@ -166,6 +180,8 @@ def _adapted(image: Any, output_size: Any, pool: Callable[..., Any]) -> Any:
 def _parts(image: Any, axis: int, size: int, count: int, pool: Callable[..., Any]) -> Any:
     """What a pool gives for each part of an axis."""
     for part in range(count):
+        # PyTorch's definition of an adaptive pool's windows
+        # (aten/src/ATen/native/AdaptivePooling.h): floor and ceiling.
         begin, end = part * size // count, -(-(part + 1) * size // count)
         window = [end - begin if at == axis else 1 for at in range(2)]
         yield pool(_taken(image, axis, begin, end), window)
@@ -174,6 +190,8 @@ def _parts(image: Any, axis: int, size: int, count: int, pool: Callable[..., Any
 def _taken(image: Any, axis: int, begin: int, end: int) -> Any:
     """Some rows or columns, as an image of their own."""
     part = image.narrow(axis + 2, begin, end - begin)
+    # A view would be contiguous in ExecuTorch's program, and its items in another
+    # order.
     return part.clone(memory_format=torch.channels_last)
 
 

@@ -24,6 +24,8 @@ def missing_packages(lowering: str) -> list[str]:
     """Missing distributions of the extra that the lowering needs."""
     needed = ["torch", "executorch"]
     if lowering in ETHOS_U or lowering == CORTEX_M:
+        # The extra `export` of pyproject.toml has both; ExecuTorch itself does not
+        # require them.
         needed.append("tosa-tools")  # its quantizer imports that of the others of Arm
     if lowering in ETHOS_U:
         needed.append("ethos-u-vela")
@@ -38,10 +40,14 @@ def missing_packages(lowering: str) -> list[str]:
 
 def facts_of(distribution: metadata.Distribution) -> dict[str, str]:
     """Version, metadata file and its digest; "" where there is none."""
+    # Private in importlib.metadata, but the only way to the folder; the public files()
+    # reads all of RECORD.
     path = str(getattr(distribution, "_path", ""))
     record = next(
         (
             file
+            # RECORD has digests of all files. An editable or old-style installation has
+            # no RECORD; PKG-INFO is that of an egg.
             for part in ("RECORD", "METADATA", "PKG-INFO")
             if path and os.path.isfile(file := f"{path}/{part}")  # noqa: PTH113
         ),

@@ -52,6 +52,7 @@ _QUANTIZE: Final = _decomposed.quantize_per_tensor.default
 _DEQUANTIZE: Final = _decomposed.dequantize_per_tensor.default
 _PER_CHANNEL: Final = _decomposed.dequantize_per_channel.default
 _INT32: Final = 2**31 - 1
+# Must change with kLeftShift in kernels/cortex_m_int16/op_quantized_add.cpp.
 _SUM_BITS: Final = 15
 """That sums of two tensors have behind the point. Source: op_quantized_add.cpp."""
 _EXPONENT_BITS: Final = 26
@@ -63,17 +64,23 @@ _SHARES: Final = {
     *(torch.ops.aten.hardsigmoid.default, torch.ops.aten.hardsigmoid_.default),
 }
 """Functions from -1 to 1, whose results have one scale, also beyond what was seen."""
+# The finest scale with which int16 holds -1; 1 itself is rounded to 32767/32768.
 _SHARE_SCALE: Final = 1.0 / 32768
+# Kernels read shifts as 5 bits (scale.h of kernels/cortex_m_int16).
 _MOST_SHIFT: Final = 31
 _MOST_LEFT: Final = 8
 """That sums with biases have room for."""
+# 48 bits with the sign: 64 bits hold the sum of a bias and all products.
 _MOST_BIAS: Final = 2.0**47
+# Sums of windows have 32 bits (prepare_pool in kernels/cortex_m_int16/pool.h).
 _MOST_WINDOW: Final = 65535
 
 
 # ExecuTorch says that its operators give int8. ---------------------------------------
 
 
+# ExecuTorch 1.5.1, backends/cortex_m/ops/operators.py: the fake forms name torch.int8.
+# Without this, memory of half the size is planned for an int16 result.
 def _like_its_input(name: str, function: Any, *, at: int = 0) -> None:
     """Let an operator give the dtype of its input, not always int8."""
 
@@ -137,12 +144,15 @@ class _Config(configs.CortexMQuantizationConfig):  # type: ignore[misc]  # Execu
 
 
 def _config(weights: Any) -> Any:
+    # Biases have no specification (None): an int32 bias has steps that are too coarse
+    # for sums of int16 (decision 0038).
     spec = configs.INT16_ACTIVATION_PER_TENSOR_QSPEC
     return _Config(spec, spec, weights, None, f"{__name__}.INT16")
 
 
 def _accepting(check: Any) -> Any:
     """A check of patterns that takes int16, too."""
+    # ExecuTorch's check takes the dimension alone that is innermost in memory.
     if check is support.CortexMSoftmaxCheck:  # whose kernel takes any dimension
         check = CortexMActivationCheck
 
@@ -172,6 +182,7 @@ _SUPPORT: Final = {
         if _LEFT_OUT.isdisjoint(pattern)
     },
     **{
+        # ExecuTorch's patterns know relu alone; limits of an int16 call may be any.
         (layer, torch.ops.aten.relu6.default): _accepting(check)
         for (layer, *limits), check in _LAYERS.items()
         if limits == [torch.ops.aten.relu.default]
@@ -191,6 +202,8 @@ class Int16Quantizer(CortexMQuantizer):  # type: ignore[misc]  # ExecuTorch's is
             if pattern[0] is torch.ops.aten.conv2d.default
             for target in pattern
         }
+        # CortexMQuantizer makes its list in its own __init__, of int8; its parent takes
+        # ours.
         ComposableQuantizer.__init__(
             self,
             [
@@ -204,6 +217,8 @@ class Int16Quantizer(CortexMQuantizer):  # type: ignore[misc]  # ExecuTorch's is
                     node_finder=GlobalNodeFinder(),
                     pattern_matcher=matcher,
                 ),
+                # Last, as in CortexMQuantizer: it gives operators between others the
+                # scales of their neighbours.
                 SharedQspecQuantizer(),
             ],
         )
@@ -223,6 +238,8 @@ def called(program: Any) -> Any:
         program: An exported program of edge operators, after `islands.fused`.
     """
     graph = program.graph_module.graph
+    # Weights become other constants below: those that nothing reads any more have to
+    # leave the signature as well, or `to_executorch` stores them.
     used = [n for n in graph.nodes if is_param_node(program, n) and n.users]
     for node in list(graph.nodes):
         if _is_int16(node, _QUANTIZE):
@@ -267,6 +284,8 @@ def _unmark(graph: Any) -> None:
     for node in graph.nodes:
         beside = (*node.all_input_nodes, *node.users)
         if any(_is_int16(n, _QUANTIZE) or _is_int16(n, _DEQUANTIZE) for n in beside):
+            # FoldAndAnnotateQParamsPass joins whatever is marked with its neighbours'
+            # scales, as int8.
             node.meta.get("custom", {}).pop(ArmAnnotationInfo.CUSTOM_META_KEY, None)
 
 
@@ -311,6 +330,7 @@ class _Site:
                 return None
             scales = get_param_tensor(self.program, scales)
             zero_points = get_param_tensor(self.program, zero_points)
+        # The kernels multiply weights as they are: symmetric ones only.
         if bool(torch.as_tensor(zero_points).any()):
             return None
         scales = torch.as_tensor(scales, dtype=torch.float64)
@@ -335,6 +355,7 @@ class _Site:
         numbers = (values / steps).round()
         # What is farther away gives a limit of the output all the same.
         numbers = numbers.clamp(-_MOST_BIAS, _MOST_BIAS).to(torch.int64)
+        # The kernel takes both; 32 bits are half the flash.
         if int(numbers.abs().max()) <= _INT32:
             numbers = numbers.to(torch.int32)
         return self.constant("bias", numbers)
@@ -402,6 +423,8 @@ def _convolution(site: _Site) -> Any:
     )
     bias = site.bias(2, steps)
     depthwise = groups > 1 and groups == image.meta["val"].shape[1]
+    # ExecuTorch's schemas: depthwise weights as [1, H, W, out], others as [out, H, W,
+    # in].
     order = (1, 2, 3, 0) if depthwise else (0, 2, 3, 1)
     numbers = site.constant("weights", weights.permute(order))
     window = (list(stride), list(padding), list(dilation))
@@ -443,9 +466,12 @@ def _sum(site: _Site) -> Any:
         return None
     sign = -1 if (alpha < 0) != (site.node.target is _aten.sub.Tensor) else 1
     one, other = first[1], second[1] * abs(alpha)
+    # As ExecuTorch does for int8: both factors are then at most a half, so that the sum
+    # of two shifted items fits 32 bits.
     most = 2 * max(one, other)
     factors = [_factor(one / most), _factor(other / most)]
     total = _factor(most / (site.scale * (1 << _SUM_BITS)))
+    # A shift to the left would lose bits that the sum has to the left of its point.
     if None in factors or total is None or total[1] > 0:
         return None
     (a, a_shift), (b, b_shift) = (f for f in factors if f is not None)
@@ -473,6 +499,8 @@ def _quotient(site: _Site) -> Any:
     if first[0].meta["val"].shape != second[0].meta["val"].shape:
         return None
     scale = first[1] / (second[1] * site.scale)
+    # quantized_div takes a float scale where all others take multiplier and shift
+    # (schema of ExecuTorch 1.5.1).
     args = (first[0], 0, second[0], 0, 0, scale)
     return site.call(_cortex_m.quantized_div.default, args)
 
@@ -485,6 +513,8 @@ def _softmax(site: _Site) -> Any:
     factor = _factor_of(given[1] * (1 << _EXPONENT_BITS))
     if not 0 <= factor[1] <= _MOST_SHIFT:
         return None
+    # Five bits in front of the point: e**-31 is less than half of a step of 1/32768, so
+    # that what is farther from the largest item is 0.
     farthest = -math.floor(31 * (1 << _EXPONENT_BITS) / 2.0 ** factor[1])
     args = (given[0], site.argument(1), 0, 0, *factor, farthest)
     return site.call(_cortex_m.softmax.default, args)

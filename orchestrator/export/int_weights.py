@@ -33,6 +33,8 @@ _EMBEDDINGS: Final = {
 """By bits of a weight."""
 
 
+# ExecuTorch registers `mixed_linear` for its own runtime only, in C++ and with `out`;
+# capturing and comparing need it in Python.
 @torch.library.impl(  # type: ignore[untyped-decorator]  # PyTorch is Any
     "quantized_decomposed::mixed_linear", "CompositeExplicitAutograd"
 )
@@ -63,6 +65,8 @@ def with_int_weights(graph: GraphModule) -> GraphModule:
         packet = getattr(layer.target, "overloadpacket", None)
         if packet not in {_aten.linear, _aten.embedding}:
             continue
+        # linear(input, weight) and embedding(weight, indices): the weight is argument 1
+        # or 0.
         weight = _rows_of(layer.args[packet is _aten.linear], constants)
         if weight is not None and packet is _aten.embedding:
             _embed(graph, layer, *weight)
@@ -97,6 +101,8 @@ def _rows_of(
         source.meta["val"].dtype != torch.float32
         or integers.dtype != torch.int8
         or len(block) != _MATRIX
+        # torchao's block sizes are items that share a scale: (1, n) is a row or groups
+        # of one.
         or block[0] != 1
         or integers.shape[1] % block[1]
     ):
@@ -137,6 +143,8 @@ def _embed(
     )
     packed = integers
     if bits < integers.itemsize * 8:
+        # In ExecuTorch's own order of bits
+        # (exir/passes/_quant_patterns_and_replacements.py).
         packed = torch.ops.quant_fusion._pack_embedding_weight(integers, bits)  # noqa: SLF001  # its name
     with graph.graph.inserting_before(layer):
         found = graph.graph.call_function(
@@ -158,6 +166,7 @@ def _mix(graph: GraphModule, layer: Node, integers: torch.Tensor, scales: torch.
     bias = layer.args[2] if len(layer.args) > 2 else None  # noqa: PLR2004  # its place
     with graph.graph.inserting_before(layer):
         weight, scale = _constant(graph, integers), _constant(graph, scales)
+        # `mixed_linear` takes matrices only.
         if len(outer) != 1:
             items = graph.graph.call_function(_aten.reshape.default, (items, [-1, columns]))
         found = graph.graph.call_function(_mixed.default, (items, weight, scale, None))

@@ -44,6 +44,7 @@ _QUANTIZE: Final = _decomposed.quantize_per_tensor.default
 _DEQUANTIZE: Final = _decomposed.dequantize_per_tensor.default
 _DEQUANTIZERS: Final = (_DEQUANTIZE, _decomposed.dequantize_per_channel.default)
 _DTYPES: Final = (torch.int8, torch.int16)
+# An int8 number has 256 values: a function of one is a table of as many.
 _ITEMS: Final = 256
 
 
@@ -64,6 +65,8 @@ def _like(numbers: torch.Tensor) -> torch.Tensor:
 
 _INT8: Final = exir_ops.edge.orchestrator.int8.default
 # ExecuTorch's own forms say that the result for images is contiguous.
+# ExecuTorch 1.5.1 (backends/cortex_m/ops/operators.py) makes the result with
+# torch.empty: contiguous, whatever the images are.
 torch.library.register_fake("cortex_m::maximum", torch.maximum, allow_override=True)
 torch.library.register_fake("cortex_m::minimum", torch.minimum, allow_override=True)
 
@@ -80,8 +83,10 @@ _LIMITS: Final = frozenset(
 _PRODUCTS: Final = frozenset({_aten.convolution.default, _aten.linear.default})
 _HARDSIGMOIDS: Final = frozenset({_aten.hardsigmoid.default})
 _INT32: Final = 2**31 - 1
+# Half of what int32 holds: the other half is for the products.
 _MOST_BIAS: Final = 2**30
 """Largest bias, so that sums of 32 bits have room for products."""
+# Both compute each item alone and lack torch.Tag.pointwise in PyTorch 2.13.
 _POINTWISE: Final = frozenset({_aten.hardswish.default, _aten.floor_divide.default})
 """Functions of items that PyTorch does not tag as such."""
 _FILLED: Final = frozenset(
@@ -117,6 +122,10 @@ def fused(program: Any) -> Any:
         program: An exported program of edge operators, before other passes.
     """
     graph = program.graph_module.graph
+    # The order of these steps: maxima become movable first; limits and hardsigmoids go
+    # into layers while these are still marked; then marks without complete scales are
+    # taken away; moves bring functions next to each other, so that tables take whole
+    # chains of them.
     _choose_maxima(graph)
     _scale_hardsigmoids(program)
     _limit_what_layers_store(graph)
@@ -138,6 +147,8 @@ def finished(program: Any) -> Any:
         if node.target is _INT8:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+    # After all of ExecuTorch's passes: pads and copies depend on layouts that are only
+    # then known.
     put_in_order(graph)
     without_equal_copies(graph)
     for node in graph.nodes:
@@ -189,6 +200,7 @@ def _choose_maxima(graph: Any) -> None:
     targets = {_aten.max.dim: _aten.amax.default, _aten.min.dim: _aten.amin.default}
     for node in list(graph.nodes):
         target = targets.get(node.target) if node.op == "call_function" else None
+        # Whoever reads the indices needs the operator with indices.
         if target is None or any(
             user.target is not operator.getitem or user.args[1] != 0 for user in node.users
         ):
@@ -227,9 +239,14 @@ def _scale_hardsigmoids(program: Any) -> None:
         layer = node.args[0]
         users = list(node.users)
         if users[0].args[5] is not torch.int8:
+            # Otherwise ActivationFusionPass would change scale and zero point in whole
+            # steps of the output: off by one for up to half of the items
+            # (docs/export.md).
             del node.meta["custom"][ArmAnnotationInfo.CUSTOM_META_KEY]
             continue
         scale, zero_point = users[0].args[1:3]
+        # hardsigmoid(x) = x / 6 + 0.5: six times the scale, and a zero point that is
+        # half an output further; what does not fit int8 of that goes into the bias.
         middle = max(-_ITEMS // 2, min(_ITEMS // 2 - 1, zero_point + round(0.5 / scale)))
         bias = _larger_bias(layer, 6 * (0.5 - (middle - zero_point) * scale), program)
         if bias is None or len({user.args[1:] for user in users}) != 1:
@@ -257,6 +274,7 @@ def _larger_bias(layer: Any, more: float, program: Any) -> Any:
         numbers = torch.zeros(_value(layer).shape[axis], dtype=torch.float64)
     else:
         numbers = get_param_tensor(program, bias.args[0]).double()
+    # In double: float has 24 bits, a bias 31.
     numbers += (more / scales).round()
     if not bool(scales.min() > 0) or float(numbers.abs().max()) > _MOST_BIAS:
         return None
@@ -295,6 +313,7 @@ def _limit_what_layers_store(graph: Any) -> None:
                 for bound, given in zip(bounds, user.args[3:5], strict=True)
             ]
             # With a minimum above the maximum, PyTorch gives the maximum.
+            # clamp(x, 3, 2) is 2 in PyTorch; a kernel's limits must not cross.
             limits[0] = min(limits)
             user.args = (node.args[0], *user.args[1:3], *limits, user.args[5])
         graph.erase_node(node)
@@ -307,6 +326,8 @@ def _quantized(number: float, quantize: Any) -> int:
 
 def _move_items(graph: Any) -> None:
     """Move items as int8: after `quantize`, before `dequantize`."""
+    # Backwards and then forwards, so that a chain of moves is passed as a whole by a
+    # quantize behind it or a dequantize before it.
     for node in reversed(list(graph.nodes)):
         if _may_move(node) and all(_is(user, _QUANTIZE) for user in _readers(node)):
             _quantize_before(node)
@@ -371,6 +392,8 @@ def _dequantize_after(node: Any) -> None:
     if not all(_is(given, _DEQUANTIZE) for given in inputs):
         return
     scales = {tuple(given.args[1:]) for given in inputs}
+    # Items with different scales are different numbers: such a cat has to be computed
+    # in floats.
     if len(scales) != 1:
         return
     _move_numbers(node, {given: given.args[0] for given in inputs})
@@ -422,6 +445,8 @@ def _tabulate(program: Any) -> None:
         if not _is(node, _QUANTIZE):
             continue
         every = _all_items(origin.meta["val"].dtype)
+        # Each function of one tensor is computed once for all of its items, also where
+        # several tables share the way.
         items = known.setdefault(origin, {origin: every})
         table = _items(node, items, program)
         if (
@@ -430,6 +455,7 @@ def _tabulate(program: Any) -> None:
             or node.meta["val"].shape != origin.meta["val"].shape
         ):
             continue
+        # A quantize that undoes a dequantize with the same scale is not even a copy.
         if _is_same(table, every):
             replacement = origin
         else:
@@ -460,6 +486,8 @@ def _table_call(node: Any, origin: Any, table: Any, constants: Any) -> Any:
         table: Its results.
         constants: The program, and the node in front of which its constants go.
     """
+    # int16 has 65,536 values: lines between some of them (lines.py), or a product where
+    # the function is a change of scale.
     target, entries = _TABLE, table
     args: tuple[int, ...] = ()
     if len(table) != _ITEMS:
@@ -471,6 +499,7 @@ def _table_call(node: Any, origin: Any, table: Any, constants: Any) -> Any:
         return None
     program, first = constants
     graph = program.graph_module.graph
+    # Named by content, so that equal tables of a model are one constant.
     digest = sha256(entries.numpy().tobytes()).hexdigest()
     with graph.inserting_before(first):
         constant = create_constant_placeholder(
@@ -512,6 +541,7 @@ def _origin(node: Any, origins: dict[Any, Any], program: Any) -> Any:
 def _is_function(target: Any) -> bool:
     """Whether an operator computes each item from those at its place."""
     tags = getattr(getattr(target, "_op", None), "tags", ())
+    # A table would hold one draw for ever.
     if torch.Tag.nondeterministic_seeded in tags:
         return False
     return bool(target in _POINTWISE or torch.Tag.pointwise in tags)
@@ -554,6 +584,7 @@ def _items(node: Any, known: dict[Any, Any], program: Any) -> Any:
 def _unmark(graph: Any) -> None:
     """Keep float operators whose scales are incomplete; as int8 they would be wrong."""
     changed = True
+    # A node that loses its mark takes scales from its neighbours.
     while changed:
         changed = False
         for node in graph.nodes:
@@ -597,8 +628,12 @@ def _keep_int8(graph: Any) -> None:
                 user.replace_input_with(node, new)
 
 
+# A multiplier has 31 bits; without its last 15 it is off by 2**-17 of itself at most,
+# and an output of 256 steps by 2**-9 of a step.
 _MOST_SHIFT: Final = 15
 """Up to this shift, the bits that a multiplier loses count less than rounding twice."""
+# Positions in the schemas of ExecuTorch 1.5.1 (backends/cortex_m/ops/operators.yaml):
+# these operators have multiplier and shift at two places, by channel or alone.
 _FACTORS: Final = {
     exir_ops.edge.cortex_m.quantized_conv2d.default: (8, 9),
     exir_ops.edge.cortex_m.quantized_depthwise_conv2d.default: (9, 10),
@@ -620,6 +655,7 @@ def _round_once(node: Any, program: Any) -> None:
     if places is None or node.meta["val"].dtype is not torch.int8:
         return  # kernels for int16 round once, and need all bits of multipliers
     multipliers, shifts = (node.args[i] for i in places)
+    # Three forms in the schemas: constants per channel, a list, a number.
     if isinstance(multipliers, torch.fx.Node):
         tensors = [get_param_tensor(program, i) for i in (multipliers, shifts)]
         lists = (tensor.tolist() for tensor in tensors)
@@ -640,6 +676,8 @@ def _once(multiplier: int, shift: int) -> tuple[int, int]:
     """The nearest multiplier without a shift to the right, if it is as good."""
     if not -_MOST_SHIFT <= shift < 0:
         return multiplier, shift
+    # CMSIS-NN rounds after the multiplication and again after the shift, PyTorch once:
+    # with the shift in the multiplier there is one rounding.
     half = 1 << (-shift - 1)
     return (multiplier + half) >> -shift, 0
 
@@ -655,6 +693,9 @@ def _round_averages(node: Any) -> None:
     if node.target not in _POOLS or node.meta["val"].dtype is not torch.int8:
         return
     _, kernel, _, padding, ceil_mode, *_, scratch = node.args
+    # Only windows of an even number of items have ties. The dtype of the scratch tensor
+    # is the sign by which kernels/cortex_m rounds as PyTorch does: a schema has no room
+    # for it, and programs of other exporters keep CMSIS-NN's rounding.
     if math.prod(kernel) % 2 == 0 or any(padding) or ceil_mode:
         ((sizes, _),) = scratch.args
         scratch.args = ((sizes, torch.int8),)

@@ -34,6 +34,8 @@ _IMAGE_OPERATORS = frozenset(
     }
 )
 """Operators whose int8 kernels take images in channels-last layout only."""
+# Both lists are by name, as TorchFunctionMode sees them: what is missing gives a
+# program that the build rejects, never one that reorders items (decision 0018).
 _CONTIGUOUS_OPERATORS = frozenset(
     {
         *("view", "view_as", "reshape", "reshape_as", "flatten", "unflatten"),
@@ -70,6 +72,7 @@ def is_quantized(module: Any) -> bool:
     )
 
 
+# ExecuTorch's passes choose kernels by strides, which say nothing here.
 def with_one_layout(source: Source) -> Source:
     """The source with example images of one channel or pixel in channels-last strides.
 
@@ -105,6 +108,7 @@ def channels_last(source: Source) -> Iterator[list[str]]:
         block.
     """
     notes: list[str] = []
+    # Hooks, not a wrapper module: names of parameters and buffers stay.
     leaves = _pytree.tree_leaves(source.inputs)
     copied = [
         at for at, leaf in enumerate(leaves) if _is_image(leaf) and not _is_channels_last(leaf)
@@ -121,11 +125,15 @@ def channels_last(source: Source) -> Iterator[list[str]]:
 
     def leave(_: Any, __: Any, outputs: Any) -> Any:
         outputs = _pytree.tree_map(inside.lines.settled, outputs)
+        # A model that the user saved in channels-last has outputs in it; others keep
+        # PyTorch's default.
         return outputs if saved else _pytree.tree_map(_to_contiguous, outputs)
 
     hooks = [source.module.register_forward_hook(leave)]
     if copied:
         notes.append(_border_note(copied))
+        # Removed in any case: the module is captured again for other methods, and run
+        # as the reference.
         hooks.append(source.module.register_forward_pre_hook(enter))
     try:
         with inside:
@@ -160,6 +168,8 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         """Call the function."""
         del types
         name = getattr(func, "__name__", "").partition(".")[0]
+        # Lines first: their operators become those of images, and come here again by
+        # that name.
         result = self.lines.called(name, func, args, kwargs or {})
         if result is not NotImplemented:
             return result
@@ -188,6 +198,7 @@ def _form_of_mean(name: str, args: Any, kwargs: Any) -> Any:
     if not dims or not {d % _RANK for d in dims} <= {1, 2, 3} or "dtype" in kwargs:
         return None
     if name == "mean" and {d % _RANK for d in dims} == {2, 3}:
+        # DecomposeMeanPass of backends/cortex_m/passes.
         return torch.mean  # ExecuTorch has it as a pooling
     is_known = all(isinstance(size, int) for size in args[0].shape[1:])
     return forms_of[name] if is_known else None
@@ -205,6 +216,7 @@ def _is_channels_last(image: Any) -> bool:
 def _has_one_layout(image: Any) -> bool:
     """Whether it has one channel or pixel: both layouts have the same bytes."""
     _, channels, height, width = image.shape
+    # `dim_order()` follows the strides, which differ though the bytes do not.
     return _is_one(channels) or (_is_one(height) and _is_one(width))
 
 
@@ -288,6 +300,8 @@ class _Contiguous(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
             return super().call_operator(op, args, kwargs, meta)
         values = _pytree.tree_map_only(ProxyValue, lambda value: value.data, args)
         if _is_reordered(values[0], op(*values)):
+            # `_clone_dim_order` of ExecuTorch copies to a dim order; aten::clone has a
+            # memory format, which edge programs do not.
             order = {"dim_order": list(range(values[0].dim()))}
             base = super().call_operator(_CLONE, args[:1], order, meta)
             args = (base, *args[1:])
@@ -299,6 +313,7 @@ def _is_reordered(base: Any, view: Any) -> bool:
     tensors = (base, view)
     if all(tensor.dim_order() == tuple(range(tensor.dim())) for tensor in tensors):
         return False
+    # Unknown sizes may all be 1 or not: a copy too many is right.
     if not all(isinstance(size, int) for tensor in tensors for size in tensor.shape):
         return True
     one, other = (layout_of(tensor.shape, tensor.dim_order()) for tensor in tensors)
@@ -323,6 +338,8 @@ def without_equal_copies(graph: Any) -> None:
         one, other = (layout_of(sizes, tensor.dim_order()) for tensor in (given, found))
         # Of other operators, results have the layout that their inputs have.
         names = (getattr(user.target, "__name__", "") for user in node.users)
+        # Kernels of cortex_m read images through strides; portable ones take the dim
+        # order of their inputs for the output, which a missing copy would change.
         if one == other and all(name.startswith("cortex_m.") for name in names):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
@@ -352,6 +369,9 @@ def with_updates_apart(program: Any) -> None:
     (results,) = output.args
     found = []
     for node, spec, target in zip(results, specs, targets, strict=True):
+        # Views share the memory of their base in ExecuTorch's programs
+        # (ReplaceViewCopyWithViewPass): a view of a buffer that is written later would
+        # read the new value.
         base = node
         while isinstance(base, Node) and base.target is _VIEW:
             base, *_ = base.args

@@ -10,12 +10,18 @@ from executorch.backends.cortex_m.passes.passes_utils import quantize_multiplier
 _BITS: Final = 16
 _LEAST: Final = -(1 << (_BITS - 1))
 _MOST: Final = (1 << (_BITS - 1)) - 1
+# 64 to 4,096 lines between 65 to 4,097 values, as docs/export.md says: kernels take the
+# number of bits from the size of the table.
 _FEWEST_STEPS: Final = 6
 _MOST_STEPS: Final = 12
 """Most steps of a table, as a power of two. The largest has 8 KiB."""
+# In steps of the output; tests/interop and tests/qemu/test_int16.py compare all 65,536
+# items.
 _MOST_ERROR: Final = 1
 _MOST_AT_LIMITS: Final = 8
 """Where a line ends at a limit of int16 that the function reaches before."""
+# 2**14: the largest power of two of which int16 has room for both signs beside the
+# rounding.
 _ONE_BITS: Final = 14
 
 ONE: Final = torch.tensor([1 << _ONE_BITS], dtype=torch.int16)
@@ -41,6 +47,8 @@ def factor_of(values: Any) -> tuple[int, int] | None:
     if first == last or rise == 0:
         return None
     slope = rise / (last - first)
+    # By the slope between the ends, where the output is not at a limit: then compared
+    # for all items, so that nothing depends on how it was guessed.
     multiplier, shift = quantize_multiplier_aot(slope / (1 << _ONE_BITS))
     if not -31 <= shift <= 0:  # noqa: PLR2004  # those of kernels
         return None
@@ -65,12 +73,15 @@ def lines_of(values: Any) -> Any:
     """
     exact = values.to(torch.int64)
     for bits in range(_FEWEST_STEPS, _MOST_STEPS + 1):
+        # Powers of two: the kernel finds the line by the upper bits of the number.
         shift = _BITS - bits
         entries = exact[:: 1 << shift]
         # The last line ends behind the highest number, where it leads to.
         highest, before = int(exact[-1]), int(entries[-1])
+        # 32767 is one short of the end of the last line, which no number reaches.
         end = before + round((highest - before) * (1 << shift) / ((1 << shift) - 1))
         entries = torch.cat([entries, torch.tensor([max(_LEAST, min(_MOST, end))])])
+        # A bend at a limit lies between two entries, where no line can follow it.
         ends = entries.abs() >= _MOST
         is_at_limit = (ends[1:] != ends[:-1]).repeat_interleave(1 << shift)
         bound = torch.where(is_at_limit, _MOST_AT_LIMITS, _MOST_ERROR)

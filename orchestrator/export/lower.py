@@ -77,6 +77,7 @@ def _each(model: Model, step: Callable[[str, Source], _T]) -> dict[str, _T]:
     """What a step gives for each method."""
     found = {}
     for name, method in model.methods.items():
+        # Methods of one model may share an error's text: its name tells them apart.
         with _named(name):
             found[name] = step(name, method)
     return found
@@ -120,12 +121,15 @@ def quantized(model: Model, request: Request) -> tuple[dict[str, Any], list[str]
 def _unquantized(method: Source, request: Request) -> tuple[Any, list[str]]:
     if request.lowering == CORTEX_M and is_quantized(method.module):
         return _captured(method, request)
+    # XNNPACK's partitioner matches `dequantize_affine` itself.
     if request.lowering != XNNPACK and _has_int_weights(method.module):
         # It gives PyTorch an operator.
         from orchestrator.export.int_weights import with_int_weights  # noqa: PLC0415
 
         graph, notes = _captured(method, request)
         # Tensors of torchao's classes become integers, scales and zero points.
+        # An empty table decomposes nothing, but takes tensor subclasses apart:
+        # torchao's Int8WeightOnlyConfig hides integers behind one.
         plain = _exported(replace(method, module=graph)).run_decompositions({})
         return with_int_weights(plain.module(check_guards=False)), notes
     return method.module, []
@@ -140,6 +144,7 @@ def _with_scales(graphs: dict[str, Any], model: Model, request: Request) -> dict
     module = next(iter(model.methods.values())).module
     changed = {name: state_of(graph) for name, graph in graphs.items()}
     names = set().union(*changed.values())
+    # A copy of the values before the first call, which is what the program begins with.
     state = {n: v.clone() for n, v in module.named_buffers() if n in names}
 
     def prepare(name: str, method: Source) -> Any:
@@ -154,6 +159,8 @@ def _with_scales(graphs: dict[str, Any], model: Model, request: Request) -> dict
     def convert(name: str, _: Source) -> Any:
         with _quantizing():
             graph = convert_pt2e(prepared[name])
+        # convert_pt2e folds buffers that it takes for constants: state is an input of
+        # the graph while scales are chosen, and becomes a buffer again here (state.py).
         return WithState(graph, state) if state else graph
 
     prepared, now = _each(model, prepare), dict(state)
@@ -166,6 +173,8 @@ def _with_scales(graphs: dict[str, Any], model: Model, request: Request) -> dict
             if not state:
                 prepared[name](*given)
             else:
+                # Calibration runs like the device: over one state, in the order of the
+                # samples.
                 now |= prepared[name](now, *given)[1]
     return _each(model, convert)
 
@@ -174,14 +183,20 @@ def _captured(
     method: Source, request: Request, explicit: Source | None = None
 ) -> tuple[Any, list[str]]:
     """The graph of a method, with the layout that the lowering wants; warnings."""
+    # Other backends move images themselves: Ethos-U through TOSA, XNNPACK in its
+    # delegate.
     if request.lowering != CORTEX_M:
         return _graph(method, explicit), []
+    # A module that cannot work in channels-last is captured as it is, with a warning
+    # (decision 0018).
     with suppress(ExportError):
         with channels_last(method) as notes:
             graph = _graph(method, explicit)
         source = explicit or method
         forms = (_run(copy.deepcopy(m), source) for m in (graph, source.module))
         # A module may change a view of an image in place: there was a copy.
+        # Compared at once, before scales: a wrong layout would look like a bad
+        # quantization.
         if difference(graph, *forms) is None:
             return graph, notes
     note = "its images keep their layout: it does not work in channels-last"
@@ -200,6 +215,7 @@ def _exported(method: Source) -> Any:
             method.module,
             copy.deepcopy(method.inputs),
             dynamic_shapes=method.dynamic_shapes,
+            # Without TorchDynamo, which refuses more models.
             strict=False,
         )
         return with_first_names(program)
@@ -244,12 +260,16 @@ def lowered(
     """
     captured = _each(model, lambda n, m: _exported(replace(m, module=modules[n])))
     bounds = {name: size_bounds(program) for name, program in captured.items()}
+    # A method that only reads a buffer would have it folded into weights by its own
+    # lowering.
     marked = mark_state(captured) if len(captured) > 1 else {}
     decomposed: Counter[str] = Counter()
     offered = Offered(request.offered or ())
     edges, programs, agreement = [], {}, Agreement()
     for name, whole in captured.items():
         with _named(name), _lowering(request, whole):
+            # Each method is lowered by itself: a lowering that fails names its method,
+            # and managers are joined below.
             edges.append(lowering_module(request.lowering).lowered(whole, request))
             program = edges[-1].exported_program()
             if marked:
@@ -262,6 +282,10 @@ def lowered(
                 inputs = model.methods[name].inputs
                 agreement.check(name, program, whole, inputs, outputs[name])
     with _lowering(request, *captured.values()):
+        # EdgeProgramManager (exir/program/_program.py, 1.5.1) has no way to add a
+        # method: its fields are filled here. `_named_data_store` has the weights that
+        # delegates name; without the merge, programs would name data that are not
+        # there.
         edge, *others = edges
         for other in others:
             data = other._named_data_store.get_named_data_store_output()  # noqa: SLF001
@@ -269,6 +293,8 @@ def lowered(
         edge._edge_programs = programs  # noqa: SLF001
         edge._config_methods = model.constants or None  # noqa: SLF001
         for name, program in programs.items():
+            # All changes of metadata come after the comparison with PyTorch, and right
+            # before memory is planned.
             with_least_sizes(program, bounds[name])
             with_plain_containers(program)
             with_updates_apart(program)
@@ -305,8 +331,13 @@ def _with_state(programs: Mapping[str, Any]) -> ExecutorchBackendConfig:
     changed = {b for s in signatures for b in s.buffers_to_mutate.values()}
     buffers = {pair for s in signatures for pair in s.inputs_to_buffers.items()}
     names = sorted(name for name, buffer in buffers if buffer in changed)
+    # Without this pass (exir/passes/init_mutable_pass.py) ExecuTorch stores no initial
+    # values of buffers that a method changes: a program begins with whatever lies in
+    # its memory. It looks for names as parts of placeholders, so whole names are given.
     config = ExecutorchBackendConfig(passes=[InitializedMutableBufferPass(names)] if names else [])
     if names and len(programs) > 1:
+        # Each method gets buffers of its own otherwise: `decode` would read a cache
+        # that `prefill` never wrote.
         config.memory_planning_pass = MemoryPlanningPass(share_mutable_buffers=True)
     return config
 
@@ -316,6 +347,7 @@ def with_reference(
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Modules with outputs that programs can have, and PyTorch's for the examples."""
     # A copy: the program must have the initial state, which a call may change.
+    # One deepcopy of all methods: modules that share a buffer share its copy.
     copies = copy.deepcopy(dict(modules))
     outputs = _each(model, lambda name, method: _run(copies[name], method))
     plain = _each(model, lambda n, _: with_plain_outputs(modules[n], outputs[n]))

@@ -15,6 +15,7 @@ from typing import Any
 from orchestrator.export.failure import is_installed
 
 _NOT_FILES = ("/proc/", "/sys/", "/dev/")
+# Bytecode follows its source; distributions count by version and RECORD.
 _NO_SOURCE = ("__pycache__", ".dist-info/", ".egg-info/")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 
@@ -33,6 +34,9 @@ class Observer:
         self._written: set[str] = set()
         self._listed: set[str] = set()
         self._active = True
+        # Python's own report of every open, import and listing (PEP 578): nothing that
+        # the user's code does in Python passes by. It also runs for our files, which
+        # `_ignored` has.
         sys.addaudithook(self._audit)
 
     def _audit(self, event: str, args: tuple[object, ...]) -> None:
@@ -41,6 +45,7 @@ class Observer:
         path = args[0]
         if isinstance(path, bytes):
             path = os.fsdecode(path)
+        # os.listdir() and os.scandir() without an argument list the current folder.
         if path is None:
             path = "."
         if not isinstance(path, (str, os.PathLike)):
@@ -48,6 +53,8 @@ class Observer:
         absolute = os.path.abspath(path)  # noqa: PTH100  # keeps links
         if event != "open":
             self._listed.add(absolute)
+        # The audit event has (path, mode, flags); flags say what is done with it, also
+        # where mode is None, as for os.open.
         elif isinstance(args[2], int) and args[2] & _WRITES:
             self._written.add(absolute)
         else:
@@ -65,11 +72,14 @@ class Observer:
         """
         modules = [
             file
+            # Modules that were imported before the hook was there, and those of frozen
+            # importers.
             for module in list(sys.modules.values())
             if isinstance(file := getattr(module, "__file__", None), str)
         ]
         found = {
             os.path.abspath(path)  # noqa: PTH100
+            # What the code writes itself, such as a cache, is no input of it.
             for path in (*modules, *(self._opened - self._written))
         }
         return sorted(p for p in found if self._counts(p) and Path(p).is_file())
@@ -82,12 +92,16 @@ class Observer:
     def _counts(self, path: str) -> bool:
         if path.startswith(self._ignored) or any(part in path for part in _NO_SOURCE):
             return False
+        # A temporary file is gone at the next export: an entry that names it would
+        # never be valid.
         made_here = path.startswith(self._temporary) and path in self._written
         return not made_here and not is_installed(path)
 
 
 # Audit events for files that readers in C++ and Rust open without Python.
 
+# These open files by their path in C++ or Rust; docs/export.md says that no others are
+# noticed.
 _READERS = (
     # torch.export.load, torch.jit.load, safetensors.torch.load_file
     ("torch._C", "PyTorchFileReader", 0),
@@ -123,6 +137,7 @@ class Readers:
     def _telling(
         self, reader: Callable[..., Any], module: str, position: int
     ) -> Callable[..., Any]:
+        # updated=(): attributes of a class are not those of a function.
         @wraps(reader, updated=())
         def recording(*args: Any, **kwargs: Any) -> Any:
             self._used.add(module)

@@ -23,6 +23,8 @@ _ROW: Final = 2
 _POOL: Final = ("kernel_size", "stride", "padding")
 _CONVOLUTION: Final = ("weight", "bias", "stride", "padding")
 _FORMS: Final[dict[str, tuple[Callable[..., Any], tuple[str, ...]]]] = {
+    # By name, with the arguments of torch.nn.functional in order: a mode sees calls of
+    # functions, positional or not.
     "conv1d": (forms.conv2d, (*_CONVOLUTION, "dilation", "groups")),
     "conv_transpose1d": (
         forms.conv_transpose2d,
@@ -34,6 +36,8 @@ _FORMS: Final[dict[str, tuple[Callable[..., Any], tuple[str, ...]]]] = {
     "adaptive_max_pool1d": (forms.adaptive_max_pool2d, ("output_size",)),
 }
 """By operator: that of images, and the names of its arguments behind the first one."""
+# A window of one row, steps of one, no padding: the row is neither joined with others
+# nor copied.
 _ACROSS: Final = {
     **dict.fromkeys(("kernel_size", "stride", "dilation", "output_size"), 1),
     **dict.fromkeys(("size", "scale_factor"), 1),
@@ -42,6 +46,7 @@ _ACROSS: Final = {
 """What an argument is across the one row."""
 _BINARY: Final = frozenset({"add", "sub", "mul", "div", "truediv"})
 _IN_PLACE: Final = frozenset({"__setitem__", *(f"__i{name}__" for name in _BINARY)})
+# Written out by hand; what is missing gets the line again, by a copy, and is right.
 _BY_ITEM: Final = frozenset(
     {
         *("relu", "relu6", "leaky_relu", "elu", "gelu", "silu", "mish", "softplus"),
@@ -59,6 +64,7 @@ class Lines:
 
     def __init__(self) -> None:
         # With each line its image. Lines are kept, so that none gets the id of another.
+        # By id, as comparing tensors compares their items.
         self._known: dict[int, tuple[Any, Any]] = {}
         self._given: dict[int, tuple[Any, Any]] = {}  # inputs, buffers, other results
         self._changed: set[int] = set()
@@ -78,6 +84,8 @@ class Lines:
         if name in _FORMS and _is_line(first) and not kwargs.get("return_indices"):
             return self._in_its_form(name, first, args[1:], kwargs)
         is_change = _changes(name) or kwargs.get("inplace", False)
+        # A tensor from outside that is changed in place: an image made of it before
+        # would be the old one.
         if is_change and id(first) not in self._known:
             self._given.pop(id(first), None)
             return NotImplemented
@@ -121,6 +129,8 @@ class Lines:
     def _changed_by(self, func: Any, args: Any, kwargs: Any) -> Any:
         """What an operator gives that changes a line in place."""
         line, *others = args
+        # The line itself stays as it was: its image is what later operators read, and
+        # `settled` gives the line anew where a line is needed.
         now = _line_of(self._image(line)).clone()
         result = func(now, *map(self.settled, others), **kwargs)
         self._known[id(line)] = (line, _image_of(now))
@@ -130,6 +140,8 @@ class Lines:
     def _operand(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.ndim <= 1:
             return value
+        # A bias [C, 1] or mask that is broadcast needs the row as well; one dimension
+        # is broadcast along the line either way.
         return self._image(value) if _is_line(value) else value.unsqueeze(-2)
 
     def _cat(self, lines: Any, dim: int = 0) -> Any:
@@ -144,6 +156,7 @@ class Lines:
         image = self._image(line)
         if 0 in dims or options or not all(isinstance(n, int) for n in image.shape[1:]):
             return NotImplemented
+        # DecomposeMeanPass makes a pooling of a mean over the last two dimensions.
         if dims == {_LAST} and form is forms.mean:  # ExecuTorch has it as a pooling
             found = image.mean((_ROW, _ROW + 1), bool(keepdim))
             return self._noted(found) if keepdim else found
@@ -166,6 +179,7 @@ class Lines:
     def _pad(self, line: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         if mode != "constant":
             return NotImplemented
+        # PyTorch lists pads from the last dimension on: the row comes second.
         pads = [*pad[:2], 0, 0, *pad[2:]] if pad[2:] else pad
         return self._noted(functional.pad(self._image(line), pads, mode, value))
 

@@ -31,6 +31,8 @@ def _pad(image: torch.Tensor, before: list[int], after: list[int], value: int) -
     return found.contiguous(memory_format=layout)
 
 
+# An operator of our own stands for `cortex_m::pad` until layouts are known; it computes
+# by dimension, so that metadata and the comparison with PyTorch are right meanwhile.
 torch.library.custom_op("orchestrator::pad", _pad, mutates_args=()).register_fake(_pad)
 _BY_DIMENSION: Final = exir_ops.edge.orchestrator.pad.default
 _IN_ORDER: Final = exir_ops.edge.cortex_m.pad.default
@@ -61,6 +63,9 @@ def _by_dimension(write: Any) -> Any:
     return written
 
 
+# A table of the class (ExecuTorch 1.5.1,
+# backends/cortex_m/passes/aten_to_cortex_m_pass.py), changed when this module is
+# imported: in the export's own process, for good.
 _written: Final = AtenToCortexMPass._DIALECT_SUBSTITUTIONS  # noqa: SLF001  # its table
 _written.update({target: _by_dimension(_written[target]) for target in _PADDED})
 

@@ -44,6 +44,8 @@ def _give_one_rank(model: Any) -> None:
         sizes = node.meta["val"].shape
         for given in node.all_input_nodes:
             value = given.meta["val"]
+            # Only where no item is repeated: a broadcast has no int8 kernel, a view
+            # costs nothing.
             if value.shape == sizes or value.numel() != node.meta["val"].numel():
                 continue
             with model.graph.inserting_before(node):
@@ -93,6 +95,7 @@ def _convolve_instead_of_normalizing(model: Any) -> None:
         scale, shift, mean, variance = (None if i is None else _constant(model, i) for i in given)
         if mean is None or variance is None:
             continue
+        # In double, and rounded once.
         weight = torch.rsqrt(variance.double() + epsilon)
         weight = weight if scale is None else weight * scale
         bias = -mean * weight if shift is None else shift - mean * weight
@@ -149,7 +152,11 @@ class _TakeApart(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
                 else torch.empty_strided(t.size(), t.stride(), dtype=t.dtype)
                 for t in tensors
             ]
+        # With oneDNN, PyTorch captures a recurrent layer as mkldnn_rnn_layer, which
+        # nothing takes apart.
         with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
+            # pre_dispatch: quantizers match linear and matmul, which are taken apart
+            # behind the dispatcher.
             graph = make_fx(call, pre_dispatch=True)(*values).graph
         return self._replayed(graph, tensors, meta)
 
@@ -173,6 +180,8 @@ class _TakeApart(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
 
 def _is_plain(*args: Any, **kwargs: Any) -> bool:
     """Whether attention has no mask, whose infinities have no scale."""
+    # With is_causal or a mask, minus infinity is added before softmax: a scale that
+    # holds it has no steps left for other numbers.
     return len(args) == 3 and not any(  # noqa: PLR2004  # query, key, value
         value for name, value in kwargs.items() if name != "scale"
     )
@@ -187,6 +196,7 @@ def _attention(query: Any, key: Any, value: Any, **options: Any) -> Any:
 def _gru_cell(  # noqa: PLR0917  # PyTorch's
     x: Any, state: Any, inner: Any, outer: Any, bias: Any = None, more: Any = None
 ) -> Any:
+    # Order of gates as in torch.nn.GRUCell and LSTMCell: r, z, n and i, f, g, o.
     reset, update, new = torch.chunk(_aten.linear.default(x, inner, bias), 3, 1)
     gates = torch.chunk(_aten.linear.default(state, outer, more), 3, 1)
     reset, update = (gates[0] + reset).sigmoid(), (gates[1] + update).sigmoid()

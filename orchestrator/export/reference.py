@@ -34,6 +34,8 @@ def _run(requests: list[dict[str, Any]], folder: Path) -> list[list[dict[str, An
     import torch  # noqa: PLC0415
     from executorch.runtime import Runtime  # noqa: PLC0415
 
+    # A library that is loaded for its side effect; wheels without it have an operator
+    # less.
     with suppress(ImportError, OSError):  # programs without quantized operators run
         import executorch.kernels.quantized  # noqa: F401, PLC0415  # registers kernels
     programs: dict[str, Any] = {}
@@ -43,6 +45,7 @@ def _run(requests: list[dict[str, Any]], folder: Path) -> list[list[dict[str, An
         path, name = call["program"], call["method"]
         if path not in programs:
             programs[path] = Runtime.get().load_program(Path(path).read_bytes())
+        # Loading a method again would begin its state anew.
         if (path, name) not in methods:
             methods[path, name] = programs[path].load_method(name)
         inputs = [_value(item) for item in call["inputs"]]
@@ -68,6 +71,7 @@ def _value(item: dict[str, Any]) -> Any:
     array = np.load(item["file"])
     if not item["view"]:
         return torch.from_numpy(array)
+    # Older versions of torch.from_numpy take no uint16 and uint32.
     signed = array.view({2: np.int16, 4: np.int32}[array.itemsize])
     return torch.from_numpy(signed).view(getattr(torch, item["view"]))
 

@@ -79,6 +79,7 @@ def load_source(file: str, function: str) -> Model:
 def _root_of(file: Path) -> Path:
     """The folder that imports start in: above the package that the file is in."""
     folder = file.parent
+    # As `python -m` finds it: relative imports of the model's package work.
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
     return folder
@@ -99,15 +100,19 @@ def _command(file: Path, root: Path, function: str) -> str:
 
 
 def _import(file: Path, root: Path) -> Any:
+    # In front, as for a script: modules beside the model are found before installed
+    # ones.
     sys.path.insert(0, str(root))
     name = _module_name(file, root)
     if "." in name:
         return importlib.import_module(name)
     # A package of the same name, such as torch, must not hide the file.
+    # By path: import_module("torch") would give the package where the file is torch.py.
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    # pickle and dataclasses look a class's module up by name.
     sys.modules.setdefault(name, module)
     spec.loader.exec_module(module)
     return module
@@ -150,6 +155,7 @@ def _checked(result: Any) -> Model:
     if module.training:
         _evaluate(module)
     for parameter in module.parameters():
+        # Gradients give nodes other numbers and metadata, and take memory.
         parameter.requires_grad_(False)  # noqa: FBT003  # nothing is trained here
     if isinstance(inputs, Mapping):
         methods = _methods(module, inputs, shapes or {})
@@ -188,6 +194,8 @@ def _methods(module: Any, inputs: Any, shapes: Any) -> dict[str, Source]:
         raise _bad(f"{_kind(shapes)} as dynamic_shapes", "a dict by method of inputs")
     found = {}
     for name, values in inputs.items():
+        # Shallow: parameters and buffers are the same tensors in all methods, which is
+        # what makes them one state.
         view = copy.copy(module)
         if name != FORWARD:
             view.forward = MethodType(getattr(type(module), name), view)
@@ -201,6 +209,7 @@ def _in_order(module: Any, shapes: Any) -> Any:
     if not isinstance(shapes, Mapping):
         return shapes
     names = inspect.signature(module.forward).parameters
+    # *args have one name for all: only the user's own form says which is meant.
     if any(names[n].kind is names[n].VAR_POSITIONAL for n in shapes if n in names):
         return shapes
     found = tuple(shapes[name] for name in names if name in shapes)

@@ -40,6 +40,8 @@ class _Explicit(torch.nn.Module):  # type: ignore[misc]  # PyTorch's is Any
 
     def forward(self, state: dict[str, Any], *args: Any) -> Any:
         """Run the method."""
+        # functional_call would change the caller's tensors, of which calibration needs
+        # the old ones.
         state = {name: value.clone() for name, value in state.items()}
         state |= {o: state[n] for o, n in self._names.items() if n in state}
         # Buffers that the method assigns come back in `state`, unless it unties them.
@@ -95,6 +97,8 @@ def with_first_names(program: Any) -> Any:
         if spec.kind.name != "BUFFER" or not values[spec.target].numel():
             continue
         value = values[spec.target]
+        # By memory, not by identity: views of one buffer are two tensors, and one of
+        # them may change the other.
         memory = value.untyped_storage().data_ptr()
         own, name = first.setdefault(memory, (node, spec.target))
         if own is node:
@@ -137,6 +141,7 @@ def with_explicit_state(method: Source, changed: Iterable[str], state: Mapping[s
 
 def without_side_effects(program: Any) -> Any:
     """The graph of such a method, with the operators that quantizers know."""
+    # torch.export functionalizes here: copy_ and other changes in place become values.
     graph = program.run_decompositions({}).module(check_guards=False)
     for node in list(graph.graph.nodes):
         if node.target is _aten.clone.default and node.args[0].op == "placeholder":
@@ -148,6 +153,7 @@ def without_side_effects(program: Any) -> Any:
             and not node.meta["val"].is_floating_point()
         ):
             node.target = _OF_SCALARS[node.target]
+        # What run_decompositions gives; the other form is the one that quantizers know.
         if node.target is _aten._native_batch_norm_legit_no_training.default:  # noqa: SLF001
             *given, momentum, epsilon = node.args
             node.target = _aten.batch_norm.default
@@ -164,6 +170,7 @@ def _mark(buffer: torch.Tensor) -> torch.Tensor:
     return buffer.clone()
 
 
+# An operator that no pass knows, so none folds or removes it.
 torch.library.custom_op("orchestrator::mark", _mark, mutates_args=()).register_fake(_mark)
 
 
@@ -195,6 +202,8 @@ def mark_state(programs: Mapping[str, Any]) -> dict[str, set[str]]:
             node = buffers[name][buffer]
             with graph.inserting_before(graph.output_node()):
                 mark = graph.call_function(torch.ops.orchestrator.mark.default, (node,))
+                # Written as exporters write a change: ExecuTorch then takes the buffer
+                # for state in each of its passes.
                 copied = graph.call_function(_aten.copy_.default, (node, mark))
             mark.meta, copied.meta = ({"val": node.meta["val"]} for _ in range(2))
         program.graph_module.recompile()

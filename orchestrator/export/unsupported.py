@@ -16,6 +16,8 @@ from torch.utils import _pytree
 from orchestrator.export.failure import ExportError, own_lines
 
 _DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float32}
+# torch.ops.higher_order of PyTorch 2.13 that exir/emit/_emitter.py (ExecuTorch 1.5.1)
+# has a case for.
 _CONTROL = {"cond", "map", "map_impl", "scan"}
 """Operators with graphs of their own that ExecuTorch lowers."""
 _LOOP = (
@@ -42,6 +44,8 @@ def with_plain_outputs(module: Any, outputs: list[Any]) -> Any:
             message = f"output {at} is {type(value).__name__}, no tensor or number"
             hint = "return its parts, or leave it out; constant_methods give texts"
             raise ExportError("cannot-lower", message, hint=hint)
+    # ExecuTorch's emitter asserts that a method has an output that is a tensor; numbers
+    # beside tensors are fine.
     if not outputs or not set(kinds) <= set(_DTYPES):
         return module
     outputs[:] = [
@@ -57,6 +61,8 @@ def with_plain_outputs(module: Any, outputs: list[Any]) -> Any:
         )
 
     plain = torch.nn.Module()
+    # Not a wrapper: names of parameters would get a prefix, and calibrated state would
+    # not be found.
     vars(plain).update(vars(module))  # the same parameters, by the same names
     plain.forward = forward
     return plain
@@ -76,6 +82,8 @@ def with_plain_containers(program: Any) -> None:
     for name in ("in_spec", "out_spec"):
         spec = getattr(signature, name)
         try:
+            # ExecuTorch writes the containers of inputs and outputs into a program as
+            # text; a named tuple of torch.return_types has no name that can be written.
             _pytree.treespec_dumps(spec)
         except (NotImplementedError, TypeError):  # no name, or one with objects
             flat = tuple(range(spec.num_leaves))
@@ -88,6 +96,8 @@ def called(module: Any, *args: Any) -> Any:
     if not isinstance(module, GraphModule):
         return module(*args)
     # What nodes know is handed on, such as that they are quantized.
+    # torch.fx.traceback drops metadata of nodes while a graph is run by torch.export:
+    # marks of the quantizer among them.
     with preserve_node_meta():
         return Interpreter(module).run(*args)
 
@@ -111,6 +121,8 @@ def named_operators(captured: Collection[Any], offered: Collection[str]) -> Iter
     try:
         yield
     except AttributeError as error:
+        # PyTorch's with_effects is an object of that class: it lacks attributes of an
+        # operator that exir reads.
         if "WithEffects" not in str(error):
             raise
         for program in captured:

@@ -50,6 +50,8 @@ def constants_of(graph: GraphModule) -> dict[Node, Any]:
     changed = changed_nodes(graph)
     values: dict[Node, Any] = {}
     for node in graph.graph.nodes:
+        # A buffer that a method writes is no constant, however it looks at its first
+        # call.
         if node.op == "get_attr" and node not in changed:
             values[node] = _attribute(graph, node.target)
         elif _is_pure(node) and values.keys() >= set(node.all_input_nodes):
@@ -64,6 +66,8 @@ def _is_pure(node: Node) -> bool:
     target = node.target
     if node.op != "call_function":
         return False
+    # Of calls without inputs only `full` is worth a constant here: it is what
+    # torch.export makes of a number beside weights.
     if not node.all_input_nodes and target is not _aten.full.default:
         return False
     if not isinstance(target, torch._ops.OpOverload):  # noqa: SLF001  # its only name

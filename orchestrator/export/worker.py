@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from orchestrator.export.source import Model
 
 PACKAGE = Path(__file__).parents[1]
+# Random initial weights, dropout masks and samples are the same in each export:
+# programs have to be the same bytes.
 SEED = 0
 _KINDS = {bool: "bool", int: "int", float: "double", str: "string"}
 _TOLERANCE = {"atol": 1e-4, "rtol": 1e-3}
@@ -52,6 +54,7 @@ def main(request_file: str, folder: str) -> None:
                 "hint": error.hint,
             }
         }
+    # Last of all files: the parent takes a missing result for a process that died.
     (Path(folder) / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
@@ -66,8 +69,12 @@ def _export(request: Request, folder: Path) -> dict[str, Any]:
     step("importing PyTorch")
     import torch  # noqa: PLC0415
 
+    # PyTorch and ExecuTorch warn of their own internals in each export.
     warnings.filterwarnings("ignore")
+    # Sums of several threads are rounded in another order; build/exporting.py sets the
+    # same in the environment, for libraries.
     torch.set_num_threads(1)
+    # Before the observer: what it imports to wrap it is not the user's.
     readers = Readers()
     observer = Observer(ignored=(str(PACKAGE), str(folder)))
     result = _verified(request) if request.verify else _once(request, step)
@@ -152,6 +159,7 @@ def _verified(request: Request) -> dict[str, Any]:
     from orchestrator.lowering.record import TOSA, recorded  # noqa: PLC0415
 
     # A recording only sees passes that are imported: afterwards all of them are.
+    # Thrown away. A recording wraps classes of passes that exist when it begins.
     _once(replace(request, accelerate=False))
     with recorded() as plain:
         before = _once(replace(request, accelerate=False))

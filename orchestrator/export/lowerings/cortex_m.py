@@ -38,10 +38,15 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]  # ExecuTorch's is Any
 
 def lowered(program: Any, request: Request) -> Any:
     """Lower an exported program for the core, or for plain C on other cores."""
+    # ExecuTorch's own configuration for this backend: it keeps operators such as linear
+    # whole, which its passes look for.
     edge = to_edge(program, compile_config=cortex_m_edge_compile_config())
+    # Between to_edge and the backend's passes: before, operators have no edge form;
+    # after, everything that was not int8 is a float call with conversions around it.
     passes = CortexMPassManager(
         called(fused(edge.exported_program())), target_config=_config(request.cpu, request.isa)
     )
+    # transform() gives an ExportedProgram, and the manager has no way to take it.
     edge._edge_programs["forward"] = finished(passes.transform())  # noqa: SLF001
     return edge
 
@@ -49,6 +54,8 @@ def lowered(program: Any, request: Request) -> Any:
 def _config(cpu: str, isa: str) -> Any:
     core = f"M{cpu.removeprefix('cortex-m').upper()}"
     if not cpu.startswith("cortex-m") or core not in CortexM.__members__:
+        # CMSIS-NN's scratch sizes for plain C, which our kernels do not need (decision
+        # 0008); cores that ExecuTorch does not know run plain C as well.
         core, isa = "M3", "scalar"
     backend = getattr(cmsis_nn.Backend, isa.upper())
     return CortexMTargetConfig(cpu=CortexM[core], isa=backend)

@@ -58,6 +58,8 @@ def lowered(program: Any, request: Request) -> Any:
         return to_edge_transform_and_lower(
             program,
             partitioner=[EthosUPartitioner(_specification(request), [_NoCounters()])],
+            # What is left for kernels need not be a core operator; validation is for
+            # backends that take those alone.
             compile_config=EdgeCompileConfig(_check_ir_validity=False),
         )
 
@@ -67,6 +69,8 @@ def _refusals(request: Request) -> Iterator[None]:
     """Add what Vela prints to its error: some reasons go only to the terminal."""
     said = StringIO()
     try:
+        # Vela 5.1 prints why it refuses an operator, and raises an error that only says
+        # that it did.
         with redirect_stderr(said):
             yield
     except (VelaError, SystemExit) as error:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lowered", "quantizer"]
 
+# Chosen by hand: folding may add as much as the call that it removes took.
 _MOST_GROWTH_BYTES = 64
 """About what a call and its arguments take in a program."""
 
@@ -28,6 +29,8 @@ def lowered(program: Any, request: Request) -> Any:
     config = EdgeCompileConfig(_check_ir_validity=False)
     edge = to_edge(program, compile_config=config)
     before = edge.exported_program()
+    # A copy, as the pass changes the program in place and its result may be refused
+    # below.
     after = constant_prop_pass(copy.deepcopy(before))
     # The usual case is weights that are transposed in each run. A result that is large
     # only at run time, such as a mask, would have to be stored.
