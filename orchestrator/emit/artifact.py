@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final
 
+# The width of C++ in this project (clang-format), so that generated and written code
+# read alike.
 _WIDTH: Final = 80
 
 
@@ -25,6 +27,8 @@ class GeneratedFile:
 
 def comment_text(text: str) -> str:
     """A text in one line that neither ends nor starts a comment of C or C++."""
+    # Names come from programs: a backslash at the end of a line would continue the
+    # comment, and `*/` end it.
     plain = text.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *")
     return " ".join(plain.split())
 

@@ -43,6 +43,8 @@ def executorch_headers(
     if count is None and not selection.every_operator:
         count = len(resolution.table_entries)
     names = {str(selected.name) for selected in selection.operators}
+    # Also what only our kernels call: prim ops that a build with ExecuTorch may need
+    # for the same programs.
     names |= {str(operator.name) for operator in resolution.operators}
     return (
         GeneratedFile(f"{_FOLDER}/selected_max_kernel_num.h", _kernel_num(head, count)),
@@ -155,6 +157,7 @@ def _condition(selected: SelectedOperator, *, every_dtype: bool) -> str:
     checks = [f"scalar_type == executorch::aten::ScalarType::{d}" for d in dtypes]
     # A key without tensors does not restrict dtypes.
     if every_dtype or not all(key.tensors for key in keys):
+        # `v1` alone stands for every dtype, in ExecuTorch's tools as well.
         checks = ["true"]
     # Portable kernels name aten operators without their namespace.
     name = str(selected.name).removeprefix("aten::")
@@ -183,4 +186,5 @@ def _kernel_num(head: str, count: int | None) -> str:
     text = f"// {head}\n#pragma once\n"
     if count is None:
         return text + "// Every operator is selected: the registry has its default size.\n"
+    # ExecuTorch finds too small a number only when it starts.
     return text + f"#define EXECUTORCH_SELECTED_MAX_KERNEL_NUM {count}\n"

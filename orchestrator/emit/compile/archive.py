@@ -30,6 +30,7 @@ def named_section(section: str, names: Mapping[str, str]) -> str:
     """
     if section == _CODE or section.startswith(f"{_CODE}."):
         return names.get("code", _CODE) + section.removeprefix(_CODE)
+    # A part for each model follows the name: linkers drop sections one by one.
     if "weights" in names and section.startswith(MODEL_SECTIONS):
         return f"{names['weights']}.{section.removeprefix(MODEL_SECTIONS)}"
     if "arenas" in names and section.startswith(ARENA_SECTIONS):
@@ -39,22 +40,34 @@ def named_section(section: str, names: Mapping[str, str]) -> str:
 
 
 _STACK_NOTE: Final = b"\0.note.GNU-stack\0"
+# As long as what it replaces, so that no offset in the archive changes. Every linker
+# script has or drops `.comment`; Zephyr 3.4 warned of the other one, and its twister
+# takes warnings for errors.
 _COMMENT: Final = b"\0.comment".ljust(len(_STACK_NOTE), b"\0")
 _MAGIC: Final = b"!<arch>\n"
+# GNU's form of `ar`: name 16, date 12, user 6, group 6, mode 8, size 10 digits, and two
+# bytes of mark. `ar rcsD` writes zeros for what is of the machine.
 _HEADER_BYTES: Final = 60
 _INDEX: Final = b"/".ljust(16)
 """Name of the member that lists the symbols of all others."""
+# Long names; the index with 64-bit offsets, which no library here is large enough for.
 _NAMES: Final = (b"//".ljust(16), b"/SYM64/".ljust(16))
+# Itanium C++ ABI, 5.1: all but functions in extern "C", which are those of the header.
 _CXX: Final = b"_Z"
 """Begin of mangled names."""
+# The one symbol that keeps its name and is no function of a product's own API (decision
+# 0031).
 STATUS_TEXT: Final = "orch_status_text"
 """A function that all products have, weak: linkers take one."""
+# SHT_SYMTAB, STB_LOCAL and SHN_UNDEF of the ELF gABI, chapter 4.
 _SYMBOL_TABLE: Final = 2
 _RELOCATIONS: Final = (".rela", ".rel")
 _LOCAL: Final = 0
 _UNDEFINED: Final = 0
 
 
+# By the class of a file (its fifth byte): 1 is ELF32, 2 ELF64. The fields that lie
+# between are skipped by `x`.
 class _Form(NamedTuple):
     """Where an ELF header, and one of a section, have what is read here."""
 
@@ -112,7 +125,11 @@ def own_symbols(
     members = [*_members(library)]
     objects = [_Object(body) for _, body in members]
     kept = {name.encode() for name in (STATUS_TEXT, *exports)}
+    # api.cpp defines the functions of the header in extern "C"; all else that it
+    # defines is C++.
     kept |= {n for n in _Object(api).defined if not n.startswith(_CXX)}
+    # A symbol that no object of the library defines stays as it is: memcpy,
+    # compiler-rt, functions of the application.
     defined = {n for part in objects for n in part.defined} - kept
     end = f".{suffix}".encode()
     own = {name: name + end for name in defined}
@@ -143,6 +160,7 @@ def _all_members(library: bytes) -> Iterator[tuple[bytes, bytes]]:
         size = int(header[48:58])
         begin = at + _HEADER_BYTES
         yield header, library[begin : begin + size]
+        # Members begin at even offsets.
         at = begin + size + size % 2
 
 
@@ -174,7 +192,9 @@ def _archive(
     for (_, body), found in zip(members, symbols, strict=True):
         offsets += [at] * len(found)
         at += _HEADER_BYTES + len(body) + len(body) % 2
+    # Big-endian on every machine, as the archive's index is older than ELF.
     index = struct.pack(f">{1 + count}I", count, *offsets) + texts
+    # Zeros for date, user and group, as `ar` writes with D: the same bytes everywhere.
     header = b"/".ljust(16) + b"0".ljust(12) + b"0     0     0       "
     parts = [_MAGIC, _member(header + b" " * 10 + b"`\n", index.ljust(index_bytes, b"\0"))]
     parts += [_member(*names)] if names is not None else []
@@ -210,6 +230,7 @@ class _Object:
         found = [
             (at, names[name])
             for at, name, binding, _ in self._symbols()
+            # Local symbols clash with nothing, and debuggers know functions by them.
             if binding != _LOCAL and name in names
         ]
         if not found:
@@ -244,6 +265,8 @@ class _Object:
         _, begin, size, _ = self._section(names_header)
         data, table = bytearray(self.data), bytearray(self.data[begin : begin + size])
         for at, name in found:
+            # The name's index is the first field of a symbol and of a section header
+            # alike.
             struct.pack_into("<I", data, at, len(table))
             table += name + b"\0"
         # At the end of the file, as there is no room in its place.

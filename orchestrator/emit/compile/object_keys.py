@@ -17,9 +17,14 @@ from orchestrator.targets.cores import Toolchain
 if TYPE_CHECKING:
     from orchestrator.emit.compile.units import CompileUnit
 
+# Not a preprocessor: each include counts, under whatever condition. A file too many
+# makes a key too special, one too few would be a wrong object: what is not plain has no
+# key.
 _INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 _ANY_INCLUDE: Final = re.compile(rb"^[ \t]*#[ \t]*(?:include|include_next|embed)\b")
+# Both read the file system without an #include.
 _OTHER_FILES: Final = re.compile(rb"\.incbin\b|__has_include")
+# An object with the time of its compilation is never equal to another one.
 _TIMES: Final = re.compile(rb"__(?:DATE|TIME|TIMESTAMP)__")
 _OF_GCC: Final = frozenset(
     {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "float.h"}
@@ -51,6 +56,7 @@ def object_keys(
     includes = _Includes(files, has_headers=toolchain.name == "zig")
     keys = {}
     for unit in units:
+        # Assembly includes models by .incbin; generated sources are of one product.
         if unit.inputs or not unit.source.endswith((".cpp", ".c")):
             continue
         if unit.source.startswith("gen/"):
@@ -58,6 +64,8 @@ def object_keys(
         read = includes.closure(unit)
         if read is None:
             continue
+        # Source and object by path: both are in debug information. Flags in their
+        # order, as later ones win.
         lines = [toolchain_text(toolchain), unit.source, unit.object, *unit.flags]
         lines += [f"{path} {includes.digest(path)}" for path in sorted(read)]
         keys[unit.object] = hashlib.sha256("\0".join(lines).encode()).hexdigest()
@@ -106,6 +114,8 @@ class _Includes:
                 if place is not None:
                     left.append(place)
                 elif not self._has_headers and name not in _OF_GCC:
+                    # A header of the system: the key of an object must not depend on
+                    # what else is installed.
                     return None
         return found
 

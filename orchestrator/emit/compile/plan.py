@@ -49,6 +49,8 @@ _LOADER = frozenset(
 """Sources that only products with a program to load need."""
 
 _PRODUCT = "orch::portable::matrix_product"
+# Prefixes: `_limited`, `_relu`, `_rows` and others follow. Names must change with
+# kernels/portable/matrix_product and convolution.
 _OF_SUMS = (_PRODUCT, "orch::portable::convolution")
 _IN_PLACE = frozenset(f"{_PRODUCT}{how}" for how in ("_rows", "_scaled"))
 """Prepared calls that finish sums where they lie."""
@@ -90,6 +92,8 @@ def has_source(source: str, tables: TableLayout, *, delegates: bool, updates: bo
 def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
     """Macros of the application: kinds of inputs and outputs in the product."""
     methods = [method for program in programs for method in program.methods]
+    # Two macros, as a runner with tensors alone is smaller than one with numbers, and
+    # that than one with lists.
     if any(map(has_lists, methods)):
         return ("-DORCH_LISTS=1",)
     tensors = bool(methods) and all(map(has_tensors_only, methods))
@@ -98,6 +102,8 @@ def port_switches(programs: Iterable[Program]) -> tuple[str, ...]:
 
 def value_flags(tables: TableLayout) -> tuple[str, ...]:
     """Flags that decide what values and tensors look like: of runtime and kernels."""
+    # Changes the layout of Value and Tensor: objects with another number must not be
+    # linked together, so it is a flag of all sources.
     index = (f"-DORCH_INDEX_BYTES={tables.index_bytes}",) if tables.compact else ()
     sizes = () if tables.dynamic_sizes else ("-DORCH_DYNAMIC_SIZES=0",)
     return (*index, *sizes)
@@ -112,6 +118,8 @@ def sums_flags(linked: Iterable[LinkedMethod], isa: str) -> tuple[str, ...]:
     """
     if isa != "mve":
         return ()
+    # By what calls name: a loop over sums has code for bias and limits only if some
+    # call of the product needs it (decision 0025).
     functions = {
         call.function
         for method in linked
@@ -140,6 +148,8 @@ def has_floats(
     """
     dtypes: set[ScalarType] = set()
     kinds: set[str] = set()
+    # All prelinked: what calls have. Otherwise later programs may call every kernel of
+    # the table.
     if set(models) == set(linked):
         schemas = resolution.schemas
         for method in (m for of_model in linked.values() for m in of_model):
@@ -168,6 +178,7 @@ def method_flags(tables: TableLayout) -> tuple[str, ...]:
 
 def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
     """Macros for one source of the runtime."""
+    # Macros for one source only, so that all others are objects that products share.
     if source == "runtime/src/executor.cpp":
         flags = () if tables.control_flow else ("-DORCH_CONTROL_FLOW=0",)
         mixed = tables.prepared_calls and tables.kernel_calls
@@ -179,12 +190,17 @@ def table_switches(source: str, tables: TableLayout) -> tuple[str, ...]:
     return ()
 
 
+# A section for each function and datum lets the linker drop what nothing names. Unwind
+# tables would be flash that nothing reads: there are no exceptions.
+# docs/reproducibility.md says what the flags promise.
 _COMMON = (
     "-ffunction-sections",
     "-fdata-sections",
     "-fno-asynchronous-unwind-tables",
     "-fno-unwind-tables",
     "-ffp-contract=off",  # the same floats on every target
+    # Writes a .su file beside each object, from which the worst stack is computed
+    # (measure/call_graph.py).
     "-fstack-usage",
     "-Wall",
     "-Wextra",
@@ -196,17 +212,27 @@ _CXX = (
     "-std=c++17",
     "-fno-exceptions",
     "-fno-rtti",
+    # Guards of local statics would call __cxa_guard_acquire of a C++ library that is
+    # not there.
     "-fno-threadsafe-statics",
+    # Destructors of globals would be registered with a function of the C library; there
+    # are none.
     "-fno-use-cxa-atexit",
 )
 # No vectorization: it would change the size, and on MVE the rounding of
 # subnormals.
 _BY_TOOLCHAIN = {
+    # Vectors that a compiler makes of loops take subnormal numbers for 0 on MVE;
+    # kernels with MVE are written by hand. -fno-ident: clang's version would be in each
+    # object as a string.
     "gnu": ("-fno-tree-vectorize",),
     "zig": ("-fno-vectorize", "-fno-slp-vectorize", "-fno-ident"),
 }
 # At -O2, in loops of one block, clang adds to pointers in front of loads, for Cortex-M
 # without vectors: one instruction more than at -Os, where loads themselves add.
+# Of 500 calls with DSP, 82 took more instructions with `speed` than with `size`, and 27
+# with this option; kernels became 1 % smaller. Options of -mllvm change without notice:
+# tests/qemu/test_speed_rule.py would see it.
 _ADD_IN_LOADS = ("-mllvm", "-lsr-preferred-addressing-mode=none")
 _OPTIMIZE = {
     ("size", "gnu"): ("-Os",),
@@ -218,11 +244,13 @@ _OPTIMIZE = {
 }
 # For debuggers: no byte of flash. Paths are those in ninja's folder.
 _DEBUG_INFO = {
+    # DWARF 5 has an MD5 of each source, with which a changed comment changes objects.
     "gnu": ("-gdwarf-4", "-ffile-prefix-map=/proc/self/cwd=."),
     "zig": ("-gdwarf-4", "-fdebug-compilation-dir=."),
 }
 # Otherwise the compiler may turn the loops of memcpy and memset into calls of these.
 _MEMORY_FUNCTIONS = {
+    # gcc turns such loops into calls in a pass that -fno-builtin does not switch off.
     "gnu": ("-fno-builtin", "-fno-tree-loop-distribute-patterns"),
     "zig": ("-fno-builtin",),
 }
@@ -291,6 +319,9 @@ def plan_compile(
     common = (
         *target.isa.machine_flags,
         f"-DORCH_ISA={target.isa.level}",
+        # Decided here and not by __OPTIMIZE_SIZE__: packages of sources are compiled
+        # with flags of others, and have to choose the loops that the build planned
+        # with.
         f"-DORCH_FAVOUR_SPEED={int(target.optimize != 'size')}",
         *value_flags(tables),
         *_wide_items(resolution, programs),
@@ -300,8 +331,12 @@ def plan_compile(
         *_COMMON,
         *_BY_TOOLCHAIN[toolchain.name],
         *(_ARM_ENUMS if target.cpu.is_arm else ()),
+        # Programs of Linux are linked without PIE: addresses in constant tables are
+        # then known, and need no relocation at start.
         *(() if target.board else ("-fno-pic",)),
     )
+    # Kernels get `common` without the macros of methods, so that products with other
+    # tables share their objects.
     flags = (*common, *method_flags(tables), *_CXX)
 
     def own_unit(source: str) -> CompileUnit:
@@ -322,6 +357,8 @@ def plan_compile(
         if source.endswith("/startup.cpp") and target.board:
             switches += ("-DORCH_COPIES_CODE=1",) * target.board.copies_code
         if source == _MAKES_READY and target.cpu.has_float_modes and floats:
+            # Only where firmware may have set the FPU and floats are computed: 12 bytes
+            # of flash on a Cortex-M4.
             switches += ("-DORCH_CHECKS_FLOATS=1",)
         switches += table_switches(source, tables)
         return _unit(source, (*flags, *switches), target, toolchain)
@@ -349,6 +386,8 @@ def plan_compile(
         )
         for library, sources in resolution.sources
         for source in sources
+        # Kernels for another instruction set are files without code: not compiled at
+        # all, they need no object in any store.
         if library in custom or not is_empty(f"kernels/{library}/{source}")
     ]
     delegate_units = [
@@ -374,6 +413,7 @@ def plan_compile(
         CompileUnit(
             "gen/src/models.S",
             "obj/gen/src/models.S.o",
+            # Assembly has neither warnings nor frames that a compiler knows.
             tuple(f for f in common if not f.startswith(("-W", "-fstack"))),
             models,
         ),
@@ -414,6 +454,8 @@ def plan_compile(
 
 
 _RUNNER = "runtime/app/runner.cpp"
+# All of these sets name the sources that read the macro: a source that begins to read
+# one has to be added, or it sees the default.
 _TRACED = frozenset({"runtime/src/executor.cpp", _RUNNER})
 _DELEGATING = frozenset(
     f"runtime/src/{name}.cpp"
@@ -538,6 +580,7 @@ def _kernel_unit(
         includes += tuple(_folder(f"-I{SOURCES}/{folder}", f) for f in options.include)
         includes += tuple(f"-D{define}" for define in options.defines)
         if source.endswith(".c"):
+            # The command is the C++ driver's, which would compile a .c file as C++.
             language = ("-x", "c", "-std=c11")
         elif source.endswith(".S"):
             language = ()
@@ -562,15 +605,22 @@ def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
             if target.board
             else ("-static", "-z", "noexecstack")
         )
+        # zig links with ld.lld itself, without a driver. max-page-size=4: lld would
+        # begin segments at multiples of a page, of which a flash has none. No build id:
+        # it is a digest of the output, and locks have their own.
         return (*script, "--gc-sections", "-Map=firmware.map", "--build-id=none")
     common = ("-Wl,--gc-sections", "-Wl,-Map=firmware.map", "-Wl,--build-id=none")
     if target.board:
         return (
             *target.isa.machine_flags,
+            # No C library and no start-up files (decision 0003); libgcc is named in the
+            # ninja file.
             "-nostdlib",
             "-T",
             "gen/firmware.ld",
             *common,
+            # binutils from 2.39 on warn of a memory that is written and executed, as an
+            # ITCM is that the start-up copies code to.
             "-Wl,--no-warn-rwx-segments",
         )
     static = () if target.cpu.is_host else ("-static",)

@@ -125,10 +125,13 @@ def ninja_text(
     """
     from ninja.ninja_syntax import Writer  # noqa: PLC0415  # only real builds need it
 
+    # width=1000: no line is wrapped. `_without_steps` of shell/compile_folder.py takes
+    # lines that begin with a space for those of the step above.
     out = StringIO()
     n = Writer(out, width=1000)  # type: ignore[arg-type]  # takes any text file
     n.comment(f"Build of profile {profile}. Do not edit.")
     n.variable("ninja_required_version", "1.10")
+    # `Launcher.ninja_text` looks for "\ncxx = ".
     n.variable("cxx", _command(toolchain.compiler))
     n.variable("ar", _command(toolchain.archiver))
     n.variable("ld", _command(toolchain.linker))
@@ -136,11 +139,15 @@ def ninja_text(
     n.rule(
         "cxx",
         "$cxx $flags -MMD -MF $out.d -c $in -o $out",
+        # `_with_warnings` of shell/compile_folder.py reads these descriptions.
         description="compile $in",
         depfile="$out.d",
+        # ninja keeps the dependencies in its own log, and removes the depfiles.
         deps="gcc",
     )
     n.rule("as", "$cxx $flags -c $in -o $out", description="assemble $in")
+    # ar adds to an archive: members of an earlier build would stay. D: no times and
+    # users.
     n.rule("ar", "rm -f $out && $ar rcsD $out $in", description="archive $out")
     n.rule("link", "$ld $flags $in $libs -o $out", description="link $out")
     n.newline()
@@ -149,6 +156,8 @@ def ninja_text(
             [unit.object],
             "as" if unit.source.endswith(".S") else "cxx",
             [unit.source],
+            # ninja does not look at compilers: their identity is a file on which every
+            # step depends.
             implicit=[*unit.inputs, TOOLCHAIN_FILE],
             variables={"flags": _command(unit.flags)},
         )
@@ -161,9 +170,11 @@ def ninja_text(
         "link",
         [u.object for u in firmware_units] + [library, *builtins],
         implicit=[*script, TOOLCHAIN_FILE],
+        # Removed or missing, it is made again with the firmware; reports need it.
         implicit_outputs=["firmware.map"],
         variables={
             "flags": _command(link_flags),
+            # Last: libraries are searched for what is undefined before them.
             "libs": "-lgcc" if "-nostdlib" in link_flags else "",
         },
     )
@@ -233,10 +244,13 @@ def compile_commands(
 
 # Sources that are empty on a target, as one condition spans all of their code.
 
+# Also `ISA_LEVELS` of targets/cores.py.
 _LEVELS: Final = {b"SCALAR": 0, b"DSP": 1, b"MVE": 2}
 """As kernels/util/isa.h numbers them."""
 _CODE: Final = re.compile(rb'^(?!\s*(?://.*|#\s*include ".*)?$).*$', re.MULTILINE)
 """A line that is neither empty, nor a comment, nor an own header."""
+# Only this form: `#if ORCH_ISA == ORCH_ISA_MVE`, several joined by ||. Any other is
+# compiled, and may be empty then.
 _GUARD: Final = re.compile(rb"#if (ORCH_ISA [^/]*?)\s*(?://.*)?")
 _TERM: Final = re.compile(rb"ORCH_ISA (==|!=) ORCH_ISA_(SCALAR|DSP|MVE)")
 

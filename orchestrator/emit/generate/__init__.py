@@ -70,4 +70,5 @@ def generate(
         files += nonsecure_files(product.profile, head, api_methods(product.profile, programs))
     if target.board is not None:
         files.append(linker_script(head, target.board, product.memory))
+    # By path, not in the order of making: the lock and digests of sets list them so.
     return tuple(sorted(files))

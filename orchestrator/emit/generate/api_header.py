@@ -59,9 +59,12 @@ def api_header(product: Product) -> GeneratedFile:
         packed_version=packed_version,
         target_check=target_check,
     )
+    # Attributes by a pass over the text: in the templates they would stand before each
+    # function.
     return GeneratedFile(f"gen/include/{profile}.h", with_attributes(text, users=hooks.values()))
 
 
 def unknown_stack(base: str) -> str:
     """The stack of a method in its sizes, before it is known."""
+    # A mark that `with_stacks` (measure) replaces once the product is linked.
     return f"0 /* {base}: stack not known */"

@@ -60,6 +60,8 @@ def api_source(product: Product) -> GeneratedFile:
         if isinstance(i, LinkedCall)
     ]
     groups = _sharing(methods, memory)
+    # Methods that share state are made ready together: the initial state is copied
+    # once, whichever runs first.
     together = {m.base: group for group in groups for m in group}
     ready = [m for m in methods if m.base not in together] if at_load else []
     features = {
@@ -99,6 +101,7 @@ def api_source(product: Product) -> GeneratedFile:
         if checked
         else "",
         # All methods of a loaded program have the same checksums.
+        # A program of several methods would be read once per method otherwise.
         checked_once={(m.base if m.model in linked else m.model): m.base for m in methods}.values(),
         data=external_table(programs, linked),
         arena_section=arena_section,
@@ -131,6 +134,9 @@ def _declarations(calls: Sequence[LinkedCall]) -> list[str]:
 
 def _state_size(method: Method, delegates: Mapping[str, int]) -> str:
     """The size of a method's state, as a C++ expression over the loader's layout."""
+    # What load_method.cpp puts into the block, in its order: values, instructions,
+    # sizes of dynamic tensors with one word of capacity each.
+    # tests/integration/test_loader.py: a byte less is refused.
     words = sum(
         1 + len(v.sizes) for v in method.values if isinstance(v, TensorValue) and v.is_dynamic
     )
@@ -146,4 +152,5 @@ def _state_size(method: Method, delegates: Mapping[str, int]) -> str:
     if not any(sizes):
         return text
     states = " + ".join(f"in_words({s})" for s in sizes)
+    # Rounded up before delegates: their state is aligned (kDelegateStateAlignment).
     return f"in_words({text})\n                      + {states}"

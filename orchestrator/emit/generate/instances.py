@@ -10,6 +10,8 @@ from typing import Final
 from orchestrator.emit.generate.ports import ApiMethod
 from orchestrator.memory.plan import method_symbol
 
+# Reads the header's own text, as method.h.jinja writes it: functions for all instances
+# then follow from those of one.
 _DECLARED: Final = re.compile(
     r"^(?P<inline>static inline )?(?P<type>[\w ]+[ *]+)(?P<name>\w+)"
     r"\((?P<parameters>[^{};]*)\)(?P<end>;| \{)$",
@@ -105,6 +107,7 @@ def _function(found: re.Match[str], own: str, of_all: str, count: int) -> Iterat
         yield "}"
         return
     is_void = declared.startswith("void")
+    # A number without an instance: a status says so, a pointer is null.
     nothing = "ORCH_NOT_FOUND" if declared.startswith("orch_status") else "0"
     listed = ", ".join(["unsigned instance", *parameters])
     yield f"static inline {declared}{name}({listed}) {{"

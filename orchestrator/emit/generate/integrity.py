@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from orchestrator.emit.generate.ports import ApiMethod
     from orchestrator.emit.generate.prelinked import PrelinkedText
 
+# Must change with runtime/include/orch/tensor.h and instruction.h;
+# tests/qemu/test_integrity.py compares what the device reads with these words.
 _DYNAMIC, _CONTIGUOUS, _READ_ONLY, _CALLER = 1, 2, 4, 8  # flags of orch::Tensor
 _KERNEL, _MOVE, _JUMP_FALSE, _PREPARED = 0, 1, 2, 5  # orch::Instruction::Kind
 
@@ -70,6 +72,8 @@ def _value_words(value: Value, *, is_given: bool, is_fixed: bool) -> tuple[int, 
             flags |= _READ_ONLY if value.allocation is None and is_fixed else 0
             flags |= _CALLER if is_given else 0
             flags |= _DYNAMIC if value.is_dynamic else 0
+            # One word as the members of a Tensor lie in memory on a little-endian
+            # machine: tag, dtype, rank, flags.
             tag |= int(value.dtype) << 8 | len(value.sizes) << 16 | flags << 24
         case NoneValue():
             pass
@@ -78,6 +82,7 @@ def _value_words(value: Value, *, is_given: bool, is_fixed: bool) -> tuple[int, 
         case BoolValue(value=truth):
             words = (int(truth), 0)
         case DoubleValue(value=real):
+            # Bits, so that -0 and NaN count as they are.
             words = struct.unpack("<II", struct.pack("<d", real))
         case StringValue(value=text):
             words = (len(text.encode()), 0)
@@ -162,6 +167,8 @@ def _blocks(name: str, blocks: Iterable[tuple[str, Bytes]]) -> str:
 def _crc32(data: Bytes) -> int:
     found = 0
     for chunk in chunks_of(data):
+        # zlib's CRC-32 (polynomial 0xEDB88320), as runtime/src/integrity.cpp computes
+        # it; it finds damage, not an attacker.
         found = crc32(chunk, found)
     return found
 
@@ -173,6 +180,7 @@ def _function(base: str, lines: Iterable[str]) -> str:
 
 def _prelinked(base: str, method: LinkedMethod, text: PrelinkedText, *, layout: TableLayout) -> str:
     rows = table_words(method, layout=layout)
+    # Words are unsigned on the device.
     words = [word & 0xFFFFFFFF for row in rows for word in row]
     crc = crc32(struct.pack(f"<{len(words)}I", *words))
     values = f"{{{text.values}, {method.slots}}}" if method.slots else "{}"

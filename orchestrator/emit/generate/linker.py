@@ -23,6 +23,7 @@ def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
     def access(region: Region) -> str:
         if region.kind == "flash":
             return "rx"
+        # The start-up copies code into this RAM.
         return "rwx" if region == board.code_region else "rw"
 
     text = render(

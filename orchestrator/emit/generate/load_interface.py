@@ -43,6 +43,8 @@ def load_interface(method: ApiMethod) -> LoadInterface:
             items = [m.values[i] if i >= 0 else NoneValue() for i in value.items]
             for number, item in enumerate(items):
                 made.tables += _arrays(item, f"{name}_item{number}")
+            # Lists are compared item by item: the generated functions give each tensor
+            # by its place.
             ports = [_port(x, f"{name}_item{n}") for n, x in enumerate(items)]
             made.tables.append(_table(f"{name}_items", ports))
             writable = "true" if side == "input" else "false"

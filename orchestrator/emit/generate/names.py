@@ -30,12 +30,17 @@ _TYPES: Final = frozenset(
     [
         "orch_status",
         "orch_update_result",
+        # A function or constant of one of these names would hide the type in the rest
+        # of the header.
         *(f"{s}int{n}_t" for s in ("", "u") for n in (8, 16, 32, 64)),
     ]
 )
 """Names that the header itself uses."""
 _RESERVED: Final = frozenset(_KEYWORDS.split()) | _TYPES | {"i386", "linux", "orch", "std", "unix"}
 """Keywords, types, namespaces of others, and macros of GNU dialects."""
+# ISO C, 7.1.3, and C++ [lex.name]: names with two underscores, or one and a capital,
+# are the compiler's. Names without a small letter are those of macros by custom (board
+# headers have hundreds).
 _MACRO_LIKE: Final = re.compile("__.*|_[A-Z].*|[^a-z]*")
 """Names reserved for compilers, and names without a lower-case letter."""
 
@@ -43,6 +48,7 @@ _MACRO_LIKE: Final = re.compile("__.*|_[A-Z].*|[^a-z]*")
 def cpp_name(name: str) -> str:
     """The name of a model or method in C++."""
     found = identifier(name)
+    # `new` and `new_` are two methods: `new_` and `new__` then.
     stem = found.rstrip("_")
     if stem in _RESERVED or is_c_macro(stem) or _MACRO_LIKE.fullmatch(found):
         return f"{found}_"
@@ -61,12 +67,16 @@ def hook_names(profile: str) -> dict[str, str]:
     Each product has its own, as numbers of methods are only its own, too. The application
     defines them.
     """
+    # All products of a program once had these two functions in common, with numbers of
+    # methods that each counts from 0.
     base = identifier(profile)
     return {f"orch_trace_{hook}": f"{base}_trace_{hook}" for hook in ("ticks", "record")}
 
 
 # Attributes of the functions of the API.
 
+# One declaration in a line, as the templates write them; a test compiles the header in
+# every standard (tests/integration/test_header.py).
 _FUNCTION: Final = re.compile(
     r"^(?P<inline>(?:static )?inline )?(?P<type>\w+(?: \w+)*\*{0,2}) (?P<name>\w+)"
     r"\((?P<parameters>[^;{}]*)\)(?P<end>;| \{)$",

@@ -71,7 +71,10 @@ def nonsecure_files(profile: str, head: str, methods: Sequence[ApiMethod]) -> li
 
 def _has_entry(method: ApiMethod) -> bool:
     """Whether it has arguments, arrays and numbers alone, and arrays are copied."""
+    # Lists and texts give pointers to secure memory away; memory of the caller would be
+    # read while the other side may change it.
     found = [port.is_text or port.is_list or port.is_given for port in method.ports]
+    # Without arguments the struct would be empty, which C does not have.
     return bool(found) and not any(found) and not method.by_rows
 
 
@@ -85,6 +88,8 @@ def _members(port: Port) -> Iterator[_Member]:
             is_input=is_input,
             is_array=False,
             size="" if is_input else f"sizeof *{name}",
+            # Written to a variable of this side first: the check of an address is made
+            # once, and the other side may change the struct meanwhile.
             own="" if is_input else f"{c_type} own_{name}",
             argument=name if is_input else f"&own_{name}",
         )

@@ -36,12 +36,15 @@ C_TYPES = {
     ScalarType.Short: "int16_t",
     ScalarType.Int: "int32_t",
     ScalarType.Long: "int64_t",
+    # C has no type for halves that all compilers know; bits are the same everywhere.
     ScalarType.Half: "uint16_t",
     ScalarType.Float: "float",
     ScalarType.Double: "double",
     ScalarType.ComplexHalf: "orch_complex_half",
     ScalarType.ComplexFloat: "orch_complex_float",
     ScalarType.ComplexDouble: "orch_complex_double",
+    # `bool` may have another size, and a byte in it that is neither 0 nor 1 is
+    # undefined.
     ScalarType.Bool: "uint8_t",
     ScalarType.BFloat16: "uint16_t",
     ScalarType.UInt16: "uint16_t",
@@ -268,6 +271,7 @@ class Port:
     @property
     def names(self) -> list[str]:
         """Names of its parameters: the second is that of its sizes, length or count."""
+        # The order in which the functions take them.
         ends = ["_sizes"] * self.is_dynamic + ["_length"] * self.is_text + ["_count"] * self.is_list
         return [self.name, *(f"{self.name}{end}" for end in ends)]
 
@@ -286,8 +290,10 @@ class Port:
         match self.value:
             case TensorValue(is_dynamic=True):
                 # The sizes decide how many items there are.
+                # C++ would demand an array of the largest size for a smaller tensor.
                 items = f"*{name}" if bound == "{}" else array(name, self.value.numel)
                 sizes = array(f"{name}_sizes", len(self.value.sizes))
+                # Sizes beside the items: in C they are what bounds the read.
                 return [f"{c_type} {items}", f"{self._const}int32_t {sizes}"]
             case TensorValue():
                 return [f"{c_type} {array(name, self.value.numel)}"]
@@ -475,6 +481,7 @@ class ApiMethod:
             "_reset",
             "_sizes",
         ]
+        # Methods `run` and `Run` would have the same constants.
         upper = self.base.upper()
         return [*(f"{self.base}{end}" for end in ends), upper, f"{upper}_CALL"]
 
@@ -531,6 +538,8 @@ def api_methods(
                 clashes.setdefault(name, (other, method))
     for name in [n for m in updates for n in update_names(profile, m)]:
         if name in owners:
+            # Model `a` with method `load_update` against the function of model `a` that
+            # loads updates.
             clashes.setdefault(name, (owners[name], owners[name]))
     problems = [_clash(name, *pair) for name, pair in clashes.items()]
     problems += [_taken(n, m) for n, m in owners.items() if is_c_function(n)]

@@ -73,6 +73,7 @@ def steps_block(
         pairs = [n for a in template.addresses for n in (a.pointer, a.unit)]
         changed = array("uint16_t", [*pairs, *template.words]) or "nullptr"
         shapes = array("int32_t", template.shapes) or "nullptr"
+        # The order of StepTemplate's members (runtime/include/orch/steps.h).
         counts = (
             len(template.addresses),
             len(template.words),
@@ -85,6 +86,9 @@ def steps_block(
     count = len(rows)
     joined = ",\n".join(rows)
     yield f"constexpr StepTemplate {base}_templates[{count}] = {{\n{joined}}};"
+    # The one block of RAM in which the executor makes the struct of a step; its size is
+    # a constant expression of the templates, so that C++ computes it with the target's
+    # pointers.
     yield f"alignas(void*) uint8_t {base}_step[step_bytes({base}_templates)];"
     size = sum(map(len, table.steps))
     lines = "\n".join(
@@ -116,6 +120,7 @@ def numbers_of(prepared: Prepared) -> list[object]:
     while rest:
         item = rest.pop(0)
         if isinstance(item, tuple) and isinstance(item[1], tuple):
+            # Structs in structs, flat and in order, as they lie in memory.
             rest = [*item[1], *rest]
         else:
             found.append(item)
@@ -158,6 +163,8 @@ ListValue: TypeAlias = (
 _WORD = 0xFFFFFFFF
 _CODES = {"uint8_t": "B", "uint16_t": "H", "int32_t": "i", "int64_t": "q", "double": "d"}
 _INDEX_TYPES = {1: "uint8_t", 2: "uint16_t", WIDE: "int32_t"}
+# Dimensions in a word: a dim order is bytes behind the sizes in compact tables
+# (orch/tensor.h).
 _ORDER_WORD = 4  # dimensions of a dim order in a 32-bit word
 _USES: Final = 3
 """Most uses of a value in its comment; constants may have hundreds."""
@@ -184,6 +191,8 @@ def constants_file(model: str) -> str:
 
 def constants_bytes(constants: Sequence[Bytes]) -> Bytes:
     """The contents of that file: one after the other, at multiples of 16."""
+    # One file for all: `.incbin` with offset and length takes its parts. As text in
+    # assembly, constants made compiling take as long as they are large.
     return joined(part for data in constants for part in (data, bytes(-len(data) % ALIGNMENT)))
 
 
@@ -193,6 +202,8 @@ def constants_assembly(model: str, constants: Sequence[Bytes]) -> str:
     for index, data in enumerate(constants):
         symbol = constant_symbol(model, index)
         text += (
+            # A section each, so that --gc-sections drops those that only removed calls
+            # had.
             f'  .section {model_section(model)}.c{index},"a"\n'
             f"  .balign {ALIGNMENT}\n  .globl {symbol}\n{symbol}:\n"
             f'  .incbin "{constants_file(model)}", {offset}, {len(data)}\n\n'
@@ -243,6 +254,8 @@ def argument_table(method: LinkedMethod) -> tuple[tuple[int, ...], dict[tuple[in
 
     Prepared calls have none.
     """
+    # Equal lists once: many calls of a network differ in their tensors only by the
+    # address, and in compact tables not even by that.
     starts: dict[tuple[int, ...], int] = {}
     table: list[int] = []
     for instruction in method.instructions:
@@ -276,6 +289,8 @@ class _Comments:
 
     def value(self, index: int) -> str:
         """The uses of a value: argument of operators, input, output."""
+        # Comments cost no flash, and a constant may be an argument of hundreds of
+        # calls.
         uses = self._uses[index]
         more = [f"{len(uses) - _USES} more"] if len(uses) > _USES else []
         return row_comment(f"{index}: {', '.join(uses[:_USES] + more) or 'not used'}")
@@ -340,6 +355,7 @@ class _Writer:
         self._compact = layout.compact
         self._kernel_calls = layout.kernel_calls
         self._index_type = _INDEX_TYPES[layout.index_bytes]
+        # All bits set stands for None.
         self._none = (1 << 8 * layout.index_bytes) - 1 if self._compact else -1
         self._args = argument_table(method)
         self._layout = layout
@@ -380,6 +396,8 @@ class _Writer:
             self._initial.append((f"{base}_sizes", f"{base}_sizes_first", f"sizeof {base}_sizes"))
         if values:
             constant = method.has_constant_slots
+            # Slots that a run never writes stay in flash; others are copied into RAM
+            # when the method is made ready.
             name = f"{base}_values" if constant else f"{base}_values_first"
             table = ",\n".join(f"{self._comments.value(i)}    {v}" for i, v in enumerate(values))
             lines.append(f"const Value {name}[{len(values)}] = {{\n{table}}};")
@@ -396,6 +414,8 @@ class _Writer:
             )
         table = "{}"
         if values:
+            # Values are in one table, of which the executor writes only what is not
+            # constant; the proof is `has_constant_slots`.
             cast = f"const_cast<Value*>({base}_values)"
             table = f"{{{cast}, {len(values)}}}"
         lines += [
@@ -474,6 +494,7 @@ class _Writer:
         numbers = [nan if isnan(item) else item for item in items]
         if not numbers:
             return ""
+        # By bytes: 0.0 and -0.0 compare as equal.
         key = (c_type, struct.pack(f"<{len(numbers)}{_CODES[c_type]}", *numbers))
         if key not in self._tables:
             name = f"{self._base}_table{len(self._tables)}"
@@ -523,6 +544,8 @@ class _Writer:
             flags.append("Tensor::kDynamic")
             dims = f"{self._base}_sizes + {self._words + 1}"
             self._words += 1 + len(value.sizes)
+            # First the bytes that the plan has for it, then the sizes that a run may
+            # change.
             self._capacities += [value.size_bytes, *value.sizes]
         else:
             behind = (
@@ -559,6 +582,7 @@ class _Writer:
         for index, data in sorted(self._data.items()):
             value = self._method.values[index]
             if isinstance(value, TensorValue) and value.is_planned and data:
+                # No origin: state that begins with zeros takes no flash.
                 zeros = self._method.starts_with_zeros(index, data)
                 origin = "nullptr" if zeros else self._symbol[data]
                 yield self._memory(index), origin, str(len(data))
@@ -588,6 +612,8 @@ class _Writer:
                     address.pointer: address.base for address in self._steps.templates[at].addresses
                 }
                 for pointer, (_, position) in enumerate(prepared.memory):
+                    # In a template an address is the first of its kind; steps add to
+                    # it.
                     if pointer in bases and position is not None:
                         index = call.args[position]
                         memory[position] = self._arena(index, bases[pointer])

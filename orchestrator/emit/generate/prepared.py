@@ -57,6 +57,8 @@ def prepared_block(
     return (
         f"{row_comment(f'{number}: {call.operator}({arguments})', indent='')}"
         f"constexpr {prepared.struct.removeprefix('orch::')} {name} = {{\n"
+        # The function first: PreparedCall is the first member of every such struct
+        # (decision 0025).
         f"    {{{call.function}}},\n{rows}}};"
     )
 
@@ -76,6 +78,8 @@ def number_block(prepared: Prepared, name: str) -> tuple[str, bytes] | None:
     """Where the numbers of a struct begin, and their bytes; None if it has none."""
     if not prepared.numbers:
         return None
+    # Numbers lie behind all addresses without a gap, so that one block covers them;
+    # addresses are the linker's.
     member = prepared.numbers[0][0]
     return f"&{name}.{member}", number_bytes(prepared.numbers)
 
@@ -100,6 +104,8 @@ def exact(number: float, suffix: str = "") -> str:
         return f'__builtin_nan{suffix}("")'
     if isinf(number):
         return f"{'-' * (number < 0)}__builtin_inf{suffix}()"
+    # Hexadecimal: the very bits, where decimal digits would be read by the compiler's
+    # rounding.
     return number.hex() + suffix.upper()
 
 

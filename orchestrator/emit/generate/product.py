@@ -17,6 +17,8 @@ from orchestrator.selection.resolution import Resolution
 if TYPE_CHECKING:
     from orchestrator.targets.cores import Target
 
+# By source, as the linker's view: a product with one of them has the generator, and its
+# function to seed it.
 _DRAWING: Final = frozenset({"op_native_dropout.cpp", "op_rand.cpp", "op_randn.cpp"})
 """Sources of `portable` whose kernels draw random numbers."""
 _UPDATE_PARAMETERS: Final = (

@@ -25,15 +25,20 @@ def render(template: str, **context: object) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
+    # 125 ms, once per build (decision 0042).
     import jinja2  # noqa: PLC0415  # most commands generate nothing
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("orchestrator.emit.generate"),
+        # A name that is misspelt in a template would be an empty text in C++.
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        # Functions end their text with a newline, and so does the line of the template.
         finalize=lambda x: x.removesuffix("\n") if isinstance(x, str) else x,
+        # Names come from programs: `comment_text` and `identifier` make them safe for
+        # C++, where & and < mean something else than in HTML.
         autoescape=False,  # noqa: S701  # nothing is HTML
     )
     environment.filters |= {
@@ -50,6 +55,7 @@ def _environment() -> jinja2.Environment:
 def _c_float(value: float) -> str:
     """A float as C has it; kernels use scales as floats."""
     (single,) = struct.unpack("<f", struct.pack("<f", value))
+    # Nine digits name every float32 exactly (IEEE 754, 5.12.2).
     text = f"{single:.9g}"
     return f"{text}f" if {*text} & {*".e"} else f"{text}.0f"
 

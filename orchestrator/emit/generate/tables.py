@@ -48,6 +48,8 @@ def external_table(programs: Mapping[str, Program], linked: Collection[str]) -> 
 def _text(name: str) -> str:
     """A C string literal with exactly these bytes."""
     plain = b"._-/: " + bytes(range(48, 58)) + bytes(range(65, 91)) + bytes(range(97, 123))
+    # Octal with three digits: a hexadecimal escape would take the next letters that
+    # look like digits, and trigraphs begin with `?`.
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in name.encode()) + '"'
 
 
@@ -107,6 +109,8 @@ def selected_headers(
             for argument, dtypes in sets:
                 key = (binding.kernel.library, _set_name(binding.kernel, argument))
                 selected.setdefault(key, set()).update(dtypes)
+    # A source has the header of all of its operators, also of those that are not
+    # selected: their set is empty, and nothing of them is instantiated.
     used = {(library, s) for library, sources in resolution.sources for s in sources}
     operators: dict[tuple[str, str], set[str]] = {}
     for kernel in kernels:
@@ -155,6 +159,8 @@ def models_assembly(
         if name in prelinked:
             text += prelinked[name]
             continue
+        # Instances of a model, and models of one file: `.set` gives the same bytes a
+        # second name.
         if (same := first[name]) != name:
             text += "".join(
                 f"  .globl {symbol}\n  .set {symbol}, {other}\n\n"
@@ -174,6 +180,8 @@ def models_assembly(
             f'  .incbin "models/{name}.pte"\n\n'
         )
         text += external.get(name, "")
+    # GNU ld takes an object without this note for one that needs an executable stack,
+    # and warns.
     text += "#if defined(__ELF__) && defined(__linux__)\n"
     text += '  .section .note.GNU-stack,""\n#endif\n'
     return GeneratedFile("gen/src/models.S", text)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _OTHER_INSTRUCTIONS = {
     "thumbv6m": (),
+    # No check of the exact architecture: a program for a larger core is fine (decision
+    # 0016). gcc with -march=armv8.1-m.main defines the macros of Armv8-M, so the last
+    # row says no more than the one before.
     "thumbv7m": (("__ARM_ARCH_ISA_THUMB < 2", "without Thumb-2"),),
     "thumbv7em": (
         ("__ARM_ARCH_ISA_THUMB < 2", "without Thumb-2"),
@@ -36,6 +39,7 @@ _OTHER_INSTRUCTIONS = {
     ),
 }
 """By architecture: conditions for missing features, and what is missing."""
+# ACLE: bit 1 is half, bit 2 single, bit 3 double precision.
 _SINGLE, _DOUBLE = 4, 8  # bits of __ARM_FP
 _SELECT_CORE = ("-mthumb", "-mcpu=", "-march=")
 
@@ -66,6 +70,8 @@ def target_check(profile: str, target: Target, *, has_library: bool = True) -> s
         f"/* What the {subject} of the program's core. ORCH_ANY_TARGET leaves the\n"
         " * check out, for tools that only read this file. */\n"
         "#if defined(__GNUC__) && !defined(ORCH_ANY_TARGET)\n"
+        # __GNUC__: gcc and clang predefine these macros, as do Arm's compilers; others
+        # pass.
         f"{cases}#endif\n#endif"
     )
 
@@ -113,6 +119,7 @@ def _incompatible(target: Target) -> Iterator[tuple[str, str]]:
     if target.isa.name != "scalar":
         incompatible["!defined(__ARM_FEATURE_DSP)"] = "without the DSP instructions"
     if target.isa.name == "mve":
+        # ACLE: bit 0 for integers, bit 1 for floats; kernels use both.
         has_none = "!defined(__ARM_FEATURE_MVE) || (__ARM_FEATURE_MVE & 3) != 3"
         incompatible[has_none] = "without MVE"
     yield from incompatible.items()
@@ -134,6 +141,7 @@ def _other_code(target: Target) -> Iterator[tuple[str, str]]:
         yield f"(__ARM_FP & {bit}) == 0", f"without {what}"
     if macro == "__riscv":
         options = dict(flag.split("=") for flag in flags if "=" in flag)
+        # RISC-V's own abbreviation (unprivileged specification, naming of extensions).
         letters = options["-march"].replace("g", "imafd")
         for letter, (name, lacks) in _EXTENSIONS.items():
             if letter in letters[len("rv32") :]:
