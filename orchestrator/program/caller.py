@@ -22,6 +22,7 @@ def lacks_memory(value: object) -> bool:
     """Whether it is a tensor with neither a place in an arena nor data."""
     if not isinstance(value, TensorValue) or value.is_external:
         return False
+    # A tensor of no bytes needs no memory from anybody.
     placed = value.is_planned or value.is_constant
     return not placed and value.size_bytes != 0
 
@@ -43,6 +44,8 @@ def own_outputs(method: Method) -> tuple[bool, ...]:
     One that is an input of the caller too, or an earlier output, is read where that is.
     """
     given = caller_outputs(method)
+    # One value may be several outputs: the caller gives its memory once, and the others
+    # are copies of it.
     first = {index: at for at, index in reversed([*enumerate(method.outputs)])}
     return tuple(index in given and first[index] == at for at, index in enumerate(method.outputs))
 
@@ -54,6 +57,7 @@ def caller_bytes(method: Method) -> int:
         for value in (method.values[index] for index in caller_values(method))
         if isinstance(value, TensorValue)
     )
+    # Each begins at a multiple of 16, as in an arena.
     return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
 
 
@@ -79,6 +83,8 @@ def caller_problems(method: Method) -> Iterable[tuple[str, str, list[int]]]:
         if isinstance(i, MoveCall)
         for index in (i.source, i.target)
     }
+    # A move exchanges memory of two values: the caller's pointer would then be that of
+    # something else.
     if replaced := sorted(given & moved):
         yield (
             "inputs or outputs in memory of the caller are moved",
@@ -87,6 +93,7 @@ def caller_problems(method: Method) -> Iterable[tuple[str, str, list[int]]]:
             replaced,
         )
     count = Counter(method.inputs)
+    # Two arrays of the caller cannot both be the memory of one tensor.
     if twice := sorted(i for i in given if count[i] > 1):
         yield (
             "two inputs are one tensor in memory of the caller",

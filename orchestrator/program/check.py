@@ -52,6 +52,7 @@ def check_program(program: Program, problems: Problems) -> None:
     _check_data_tables(program, problems)
     if not program.methods:
         problems.damaged("the program has no method")
+    # Before the walk over all items, which is what the limits bound.
     if not is_within_limits(program, problems):
         return  # what follows goes through every item
     seen: set[str] = set()
@@ -71,6 +72,8 @@ def _check_segments(program: Program, problems: Problems) -> None:
     header = program.header
     if header is None:
         available = 0
+    # Shorter headers of earlier exporters end before this field: all that follows the
+    # flatbuffer counts.
     elif header.segment_data_bytes is None:
         available = program.size_bytes - header.segment_base
     else:
@@ -126,6 +129,7 @@ def _check_segment_index(
             )
 
 
+# In runtime/include/orch: `Instruction` has a uint16_t for the count.
 _MOST_ARGS: Final = 65535
 """Most arguments of an instruction; the runtime counts them in 16 bits."""
 
@@ -155,6 +159,8 @@ class _Check:
 
     def _check_arenas(self) -> None:
         sizes = self._method.arena_bytes
+        # Memory id 0 stands for constants in ExecuTorch's plans: entry 0 of the sizes
+        # is reserved.
         for index, size in enumerate(sizes[1:], start=1):
             if not 0 <= size <= MAX_BYTES:
                 self._damaged(
@@ -192,6 +198,8 @@ class _Check:
         self, index: int, items: tuple[int, ...], least: int, kinds: tuple[type[Value], ...]
     ) -> None:
         values, count = self._method.values, self._count
+        # Kinds of items are checked once here; kernels and generated tables rely on
+        # them.
         for item in items:
             # -1, where allowed, stands for None and names no value.
             found_kinds = (*kinds, UnknownValue)
@@ -213,6 +221,8 @@ class _Check:
         for name, indices in (("input", self._method.inputs), ("output", self._method.outputs)):
             for position, index in enumerate(indices):
                 self._check_index(index, f"{name} {position}")
+        # After a move the input's slot leads to other memory, and the next call would
+        # write its input there.
         moved = {i.target for i in self._method.instructions if isinstance(i, MoveCall)}
         for position, index in enumerate(self._method.inputs):
             value = values[index] if 0 <= index < self._count else None
@@ -282,6 +292,8 @@ class _Check:
             )
 
     def _check_args(self, args: tuple[int, ...], place: str) -> None:
+        # Without this the device would read the result of a call from before its
+        # arguments.
         if not 1 <= len(args) <= _MOST_ARGS:
             # At the least, a call has the value it gives back.
             self._damaged(
@@ -325,6 +337,7 @@ class _Check:
                 "a tensor, a number or another list",
             )
         if isinstance(a, TensorValue) and isinstance(b, TensorValue):
+            # Sizes may differ: a loop may move a smaller result into a larger place.
             if (a.dtype, a.dim_order) == (b.dtype, b.dim_order):
                 return
             self._damaged(
@@ -335,6 +348,8 @@ class _Check:
             )
 
     def _check_jump(self, condition: int, destination: int, place: str) -> None:
+        # ExecuTorch's own exporter jumps one past the last instruction to leave a
+        # method.
         last = len(self._method.instructions)  # one past the last ends the method
         if not 0 <= destination <= last:
             self._damaged(
@@ -363,9 +378,12 @@ def _names(kinds: tuple[type[Value], ...]) -> str:
     return " or ".join(kind_name(kind) for kind in kinds)
 
 
+# ExecuTorch allows 16 (kTensorDimensionLimit); loops here keep a number for each on the
+# stack. Must change with kMaxDim of runtime/include/orch/tensor.h.
 MAX_DIM: Final = 8
 """Most dimensions of a tensor; `kMaxDim` of the runtime."""
 
+# Also what a kernel may compute as an offset without overflow.
 MAX_BYTES: Final = 2**31 - 1
 """Most bytes of a tensor or an arena; the runtime counts in signed 32 bits."""
 
@@ -417,6 +435,9 @@ def check_tensor(
 def _check_shape(tensor: TensorValue, place: str, problems: Problems) -> bool:
     sizes, dim_order = tensor.sizes, tensor.dim_order
     rank = len(sizes)
+    # The kind of problem has to be the device's as well: tests compare both verdicts
+    # for every damaged program of the corpus
+    # (tests/integration/test_hostile_corpus.py).
     if len(dim_order) == rank > MAX_DIM:
         problems.unsupported(
             "a tensor has too many dimensions",
@@ -503,6 +524,7 @@ def _check_data(program: Program, tensor: TensorValue, place: str, problems: Pro
         return
     table = tables[number]
     if table.segment_index >= len(program.segments):
+        # Otherwise each of a thousand tensors would repeat it.
         return  # noted once, with the table
     segment = program.segments[table.segment_index]
     offset = table.offsets[index]
@@ -513,6 +535,7 @@ def _check_data(program: Program, tensor: TensorValue, place: str, problems: Pro
             found=f"offset {offset}, {tensor.size_bytes} bytes",
             expected=f"to end at most at {segment.size_bytes}",
         )
+    # Kernels read constants in place, so their alignment in the file is that in flash.
     elif tensor.is_constant:  # used where it lies; initial state is copied
         start = program.data_offset(tensor)
         _check_alignment(tensor, start, "stored", place, problems)

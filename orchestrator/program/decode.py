@@ -103,6 +103,8 @@ FIELDS: Final[Mapping[type[Any], tuple[str, ...]]] = {
 
 def _record(table: Table) -> Any:  # noqa: ANN401  # of the class of its kind
     """A table as an instance of its class."""
+    # Most tables are read as they are; those that need more have a function of their
+    # own below.
     record = RECORDS[table.kind]
     return record(**dict(zip(FIELDS[record], table.values(), strict=True)))
 
@@ -137,6 +139,7 @@ class _Decoder:
         self._has_scratch = False
 
     def program(self, root: Table, header: ExtendedHeader | None) -> Program:
+        # The order of reading is that of problems: what every program has comes first.
         constants = root["constant_segment"]
         methods = self._each(root, "execution_plan", "method", self._method)
         return Program(
@@ -172,11 +175,16 @@ class _Decoder:
                 if instead is None:
                     self._problems.has_gaps = True
                 else:
+                    # Something in the place of each damaged value, so that indices of
+                    # the others stay right and their problems are found in the same
+                    # run.
                     decoded.append(instead())
         return tuple(decoded)
 
     def _method(self, table: Table) -> Method:
         name = table["name"]
+        # A name is part of a message for each of its method's values: it counts again
+        # for each method that shares it.
         self._buffer.charge(len(name))
         place = method_place(name)
         try:
@@ -206,6 +214,8 @@ class _Decoder:
         def frames(found: Table) -> tuple[Frame, ...]:
             return self._each(found, "items", f"{place}, frame", _record)
 
+        # A missing chain before all values: damaged values would hide it behind
+        # thousands of problems.
         container, chain = table["container_meta_type"], self._chain(table)
         arena_bytes = table["non_const_buffer_sizes"]
         values: list[Value] = [
@@ -240,6 +250,8 @@ class _Decoder:
     def _chain(self, table: Table) -> Table:
         """The only chain of a method; its own inputs and outputs mean nothing."""
         chains = table["chains"]
+        # ExecuTorch's exporter (exir/emit) writes one; its own runtime runs several in
+        # turn.
         if len(chains) != 1:
             raise UnsupportedError(
                 "a method has not exactly one chain of instructions",
@@ -293,6 +305,8 @@ def _operator(text: str) -> OperatorName:
         operator = OperatorName.parse(text)
     except ValueError as error:
         raise _bad_operator(text) from error
+    # "add.out" without a namespace would be read as aten's, which the device does not
+    # do.
     if str(operator) != text:  # no namespace, or a dot too many
         raise _bad_operator(text)
     return operator
@@ -342,6 +356,8 @@ def _tensor(body: Table) -> TensorValue:
         raise DecodeError("a tensor has an unknown dtype", found=f"dtype {code}")
     dtype = _DTYPES[code]
     storage_offset, layout = body["storage_offset"], body["layout"]
+    # ExecuTorch has these fields and writes 0: views and sparse tensors are copies when
+    # a program is made.
     if storage_offset != 0 or layout != 0:
         raise UnsupportedError(
             "a tensor is not stored densely from the start of its buffer",
@@ -367,6 +383,7 @@ def _tensor(body: Table) -> TensorValue:
 
 
 def _allocation(body: Table) -> Allocation:
+    # The format's own split of 64 bits: `memory_offset_high` came later.
     memory_id, low, high = body.values()
     return Allocation(memory_id=memory_id, offset_bytes=high << 32 | low)
 
@@ -388,6 +405,9 @@ def _extra(body: Table) -> ExtraTensorInfo:
     )
 
 
+# The schema of `DelegateScratch` was not published in full when this was written: both
+# orders of its fields are tried, and a table that fits both, or neither, is refused
+# (decision 0015).
 _TURNED: Final = Kind("DelegateScratch", {"allocation": "AllocationDetails", "size": "uint"})
 
 
@@ -400,6 +420,8 @@ def _scratch_tensor(scratch: Table, arena_bytes: Sequence[int]) -> TensorValue:
     """
     found = []
     newer: DecodeError | None = None
+    # A size is no offset to a table, and an offset mostly no place in an arena: one of
+    # the two readings fails.
     for table in (scratch, scratch.seen_as(_TURNED)):
         try:
             place = table["allocation"]
@@ -414,6 +436,7 @@ def _scratch_tensor(scratch: Table, arena_bytes: Sequence[int]) -> TensorValue:
             continue
         if allocation.offset_bytes + size <= arena_bytes[allocation.memory_id]:
             found.append((size, allocation))
+    # Guessed memory would be laid over another tensor's: rather no program than that.
     if len(found) != 1:
         raise newer or DecodeError(
             "scratch memory of a delegate does not lie inside an arena",

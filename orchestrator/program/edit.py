@@ -28,9 +28,13 @@ from orchestrator.program.reader import flatbuffer_of, read_program
 from orchestrator.program.values import Allocation, TensorValue
 
 _NUMBER: Final = {4: Struct("<I"), 8: Struct("<q")}
+# Size of the vtable (10), size of the table (16), offsets of three fields; two bytes to
+# align the table; then the offset back to the vtable and the fields.
 _ALLOCATION_TABLE: Final = Struct("<HHHHHxxiIII")
 """A vtable with three fields, and the table after it."""
 _VTABLE_BYTES: Final = 12
+# In the extended header, which begins at byte 8: magic 4, length 4, size of the program
+# 8, base of segments 8 (extended_header.h).
 _PROGRAM_BYTES_AT: Final = 16
 _SEGMENT_BASE_AT: Final = 24
 _UINT64: Final = Struct("<Q")
@@ -60,6 +64,8 @@ def with_methods(program: Program, methods: Sequence[Method]) -> Program:
     """
     if all(map(is_, methods, program.methods)):
         return program
+    # Marks such as `is_kept` are not part of equality: bytes stay, facts of the build
+    # change.
     if tuple(methods) == program.methods:
         return replace(program, methods=tuple(methods))  # with their marks
     editor = _Editor(program)
@@ -70,6 +76,8 @@ def with_methods(program: Program, methods: Sequence[Method]) -> Program:
     except (DecodeError, ModelError) as error:
         raise EditError(str(error)) from error
     found = replace(found, external=program.external)
+    # Read back by the reader that trusts nothing: an edit that went wrong is an error
+    # here, and not a program that computes something else.
     if replace(found, header=None) != replace(program, methods=tuple(methods), header=None):
         raise EditError("the new bytes read as another program")
     return replace(found, methods=tuple(methods))  # with their marks
@@ -81,6 +89,8 @@ class _Editor:
         self._program = program
         self._buffer = flatbuffer_of(program.data, header)
         self._size = size = self._buffer.size
+        # Inline constants and data in the flatbuffer keep their alignment: nothing that
+        # was there moves.
         self._start = -(-size // ALIGNMENT) * ALIGNMENT
         self._tail = bytearray()
         self._writes: dict[int, bytes] = {}
@@ -108,6 +118,8 @@ class _Editor:
             at = allocation.place(name)
             if at:
                 writes[at] = _NUMBER[4].pack(number)
+            # A field that is left out because it is 0 has no place to write to; one
+            # that stays 0 needs none.
             elif number:
                 break
         else:
@@ -125,6 +137,8 @@ class _Editor:
 
     def _write(self, writes: dict[int, bytes]) -> bool:
         """Note bytes by position; False, and nothing noted, if others go there."""
+        # Exporters share equal vectors and tables between tensors: two tensors that now
+        # differ cannot both be written there.
         if any(self._writes.get(at, new) != new for at, new in writes.items()):
             return False
         self._writes |= writes
@@ -140,6 +154,8 @@ class _Editor:
         key = (width, *numbers)
         if key not in self._added:
             # Its items are aligned, its count stands before them.
+            # Eight for vectors of longs; the count takes four bytes before the first
+            # item.
             self._tail += bytes(-(len(self._tail) + 4) % 8)
             self._added[key] = self._start + len(self._tail)
             self._tail += _NUMBER[4].pack(len(numbers))
@@ -169,6 +185,7 @@ class _Editor:
             return bytes(flatbuffer)
         rest = data[self._size :]
         _UINT64.pack_into(flatbuffer, _PROGRAM_BYTES_AT, len(flatbuffer))
+        # Segments move on together, so their offsets, which count from the base, stay.
         if header.segment_base:
             base = _new_base(header, len(flatbuffer))
             _UINT64.pack_into(flatbuffer, _SEGMENT_BASE_AT, base)

@@ -60,6 +60,8 @@ class Tables:
         written: list[bytes | Ref] = []
         before: Any = 0
         for type_, field in zip(self._kinds[kind].types.values(), fields, strict=True):
+            # Defaults are left out, as flatbuffers' builders do: a field that is
+            # present counts as new to older readers.
             if number := NUMBERS.get(type_):
                 # A double is always written: -0.0 is not the default, but equal to it.
                 written.append(number.pack(field) if field or type_ == "double" else b"")
@@ -67,6 +69,8 @@ class Tables:
                 written.append(b"")
             else:
                 # The type of a union is the field before it.
+                # flatbuffers puts the type of a union into the field before it, and
+                # schemas list it so.
                 member = UNIONS[type_][before - 1] if type_ in UNIONS else type_
                 written.append(self._written(member, field))
             before = field
@@ -76,6 +80,7 @@ class Tables:
         """What an offset leads to, from its type."""
         if type_ == "string":
             text = field.encode()
+            # A string ends with a zero that its length does not count.
             return self._shared(type_, text + b"\0", len(text), 1)
         if type_ in self._kinds:
             return self.table(type_, field)
@@ -92,6 +97,8 @@ class Tables:
         widths = [len(f) if isinstance(f, bytes) else _OFFSET_BYTES for f in fields]
         places, table_bytes = _places(widths)
         # Fields are aligned, not the offset before them.
+        # A table with a field of eight bytes has it at a multiple of eight; the offset
+        # to the vtable stands before.
         fields_bytes = table_bytes - _OFFSET_BYTES
         alignment = max([*widths, _OFFSET_BYTES])
         start = self._padded(fields_bytes, alignment) + _OFFSET_BYTES
@@ -100,9 +107,12 @@ class Tables:
             body[at : at + width] = (
                 field if isinstance(field, bytes) else pack("<I", start - at - field)
             )
+        # A vtable ends with the last field that is there: equal ones are then shared
+        # more often.
         while places and not places[-1]:
             places.pop()
         slots = pack(f"<{len(places)}H", *places)
+        # Keyed with the size of the table, as it is in these bytes.
         vtable = pack("<HH", 4 + len(slots), table_bytes) + slots
         known = self._known.get(("vtable", vtable))
         where = known or Ref(start + len(vtable))
@@ -128,6 +138,8 @@ class Tables:
 
     def finish(self, root: Ref, identifier: bytes) -> bytes:
         """All of it."""
+        # From the end all positions are fixed; the front is padded so that they are
+        # aligned from the start as well, by the largest alignment.
         start = self._padded(_OFFSET_BYTES + len(identifier), ALIGNMENT)
         self._prepend(pack("<I", start - root) + identifier)
         return b"".join(reversed(self._parts))
@@ -162,6 +174,8 @@ def _places(widths: Sequence[int]) -> tuple[list[int], int]:
     The widest come first, so that there is no gap.
     """
     places, end = [0] * len(widths), _OFFSET_BYTES
+    # Widest first, so that no field needs padding before it; sorted() is stable, so
+    # equal programs have equal bytes.
     for slot in sorted(range(len(widths)), key=lambda s: -widths[s]):
         if widths[slot]:
             places[slot] = end
@@ -198,6 +212,7 @@ def encode_program(
 
 _Fields = tuple[object, ...]
 """Fields of a table by slot."""
+# One table for both directions: what `decode.py` reads this writes.
 _KINDS: Final = {record: kind for kind, record in RECORDS.items()}
 
 
@@ -215,6 +230,7 @@ def _method(method: Method) -> _Fields:
         (),
         (),
         [_instruction(i) for i in method.instructions],
+        # Absent, not empty: exporters leave it out where no stack traces were kept.
         [(_each(frames),) for frames in method.frames] or None,
     )
     return (
@@ -241,6 +257,7 @@ def _member(union: str, kind: str, fields: _Fields) -> _Fields:
 
 def _instruction(instruction: Instruction) -> _Fields:
     if isinstance(instruction, DelegateCall):
+        # Without `scratch`: its tensors are arguments now, which every loader knows.
         fields = (instruction.delegate, instruction.args, None)
         return _member("InstructionArguments", "DelegateCall", fields)
     return _member("InstructionArguments", _KINDS[type(instruction)], _fields(instruction))
@@ -285,6 +302,8 @@ _HEADER_AT: Final = 8
 """After the root offset and the file identifier."""
 _HEADER: Final = Struct("<4sIQQQ")
 _ROOT: Final = Struct("<I")
+# `segment_alignment` of ExecutorchBackendConfig (exir/capture/_config.py, ExecuTorch
+# 1.5.1).
 _MOST_SEGMENT_ALIGNMENT: Final = 128
 """Alignment of segments, by default of exporters."""
 
@@ -351,11 +370,14 @@ class _Contents:
     def with_constants(self, program: Program, constants: Sequence[Bytes]) -> _Contents:
         """These contents with other constants, in the segment that had them."""
         if program.has_inline_constants:
+            # Entry 0 is reserved in ExecuTorch's tables: index 0 means that a tensor
+            # has no data.
             return replace(self, inline_constants=(b"", *constants))
         data, offsets = _joined(constants)
         index = len(self.segments)
         if program.constants is not None:
             index = min(program.constants.segment_index, index)
+        # Another segment then: what something else names must keep its offsets.
         if index in _named(program):
             index = len(self.segments)
         segments = dict(enumerate(self.segments))
@@ -378,6 +400,8 @@ def _named(program: Program) -> set[int]:
 
 def segment_alignment(position: int) -> int:
     """The largest power of two up to the most that a position is a multiple of."""
+    # The lowest bit that is set. What a segment needs is not written down, so what it
+    # has is kept, up to what exporters give.
     own = position & -position or _MOST_SEGMENT_ALIGNMENT
     return min(max(own, ALIGNMENT), _MOST_SEGMENT_ALIGNMENT)
 
@@ -399,6 +423,7 @@ def _laid_out(contents: _Contents) -> tuple[tuple[Segment, ...], Bytes]:
     parts: list[Bytes] = []
     segments, end = [], 0
     for block, alignment in contents.segments:
+        # Empty segments need no place: 0 is where readers expect them.
         if len(block):
             parts.append(bytes(-end % alignment))
             end += len(parts[-1])
@@ -414,6 +439,8 @@ def _with_header(flatbuffer: bytes, data: Bytes, alignment: int) -> Bytes:
     base = -(-size // alignment) * alignment if data else 0
     (root,) = _ROOT.unpack_from(flatbuffer)
     header = _HEADER.pack(b"eh00", _HEADER.size, size, base, len(data))
+    # The header is put between identifier and tables: all offsets are relative but the
+    # one to the root.
     head = _ROOT.pack(root + _HEADER.size) + flatbuffer[_ROOT.size : _HEADER_AT]
     start = (head + header + flatbuffer[_HEADER_AT:]).ljust(base, b"\0")
     return joined((start, data))

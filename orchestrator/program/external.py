@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _NAMES_KEYS: Final = ("XnnpackBackend", "EthosUBackend")
 """Backends that name their data by SHA-256 in what they get; others do not tell."""
+# Strings in these backends' own flatbuffers follow a zero byte, the end of their length
+# or padding.
 _KEY: Final = re.compile(rb"\0((?:scale_)?[0-9a-f]{64})")
 
 
@@ -61,9 +63,11 @@ def with_data(
         for tensor in tensors:
             given.setdefault(tensor.name, []).append((file, tensor))
     problems: _Notes = []
+    # Everything that does not fit is one error: files are mostly wrong as a whole.
     found = _constants(program, given, problems, ", ".join(files) or "no data file")
     delegates = [d for m in program.methods for d in m.delegates]
     backends = {d.backend for d in delegates}
+    # Only a delegate knows what it will ask for: it gets all that the files have.
     if any(takes.get(backend) for backend in backends):
         _add_named(found, given, problems)
     if problems:
@@ -188,6 +192,8 @@ def needed_keys(program: Program, delegates: Iterable[Delegate]) -> set[str]:
     known = [d for d in delegates if d.backend in _NAMES_KEYS]
     found: set[str] = set()
     # Segments may overlap: no more is read than the file has.
+    # Delegates may name one segment each and overlap: without a bound a small file
+    # makes this read gigabytes.
     left = program.size_bytes
     for delegate in {(d.is_inline, d.data_index): d for d in known}.values():
         data = program.delegate_bytes(delegate)
@@ -225,6 +231,8 @@ def _stored(tensor: StoredTensor) -> str:
 _IDENTIFIER: Final = b"FT01"
 _MAGIC: Final = b"FH01"
 _HEADER_AT: Final = 8
+# Magic, length, offset and size of the flatbuffer, base and size of segments
+# (flat_tensor_header.h).
 _HEADER: Final = Struct("<4sIQQQQ")
 
 
@@ -340,6 +348,7 @@ def _tensor(table: Table, segments: list[tuple[int, int]], data: Bytes) -> Store
             "a tensor has impossible sizes",
             found=f'"{name}", {list(sizes)} in order {list(dim_order)}',
         )
+    # Exactly: a tensor in a data file has a segment of its own.
     if prod(sizes) * dtype.item_bytes != end - begin:
         raise DecodeError(
             "a tensor is not as large as its data",

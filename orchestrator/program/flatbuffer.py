@@ -26,6 +26,8 @@ from orchestrator.program.problems import DecodeError, NewerError
 # ExecuTorch 1.6, and `extension/flat_tensor/serialize/flat_tensor.fbs` (FT01).
 
 
+# Order is the format: a new member comes at the end, and readers that do not know it
+# must refuse it.
 UNIONS: Final = {
     "KernelTypes": (
         *("Null", "Int", "Bool", "Double", "Tensor", "String", "IntList"),
@@ -67,6 +69,7 @@ class Kind:
 
     name: str
     types: Mapping[str, str]
+    # Computed once per kind: a program has thousands of tables of some thirty kinds.
     layout: Mapping[str, tuple[int, str, Struct | None]] = field(init=False)
     """By name of a field: its slot, its type, and how a number is stored."""
 
@@ -182,6 +185,7 @@ _UINT32: Final = NUMBERS["uint"]
 _VTABLE_HEAD: Final = 4
 """Bytes of a vtable before its entries, and of a table before its fields."""
 
+# Its time to read on the device is bounded so (decision 0015).
 _MOST_VTABLE: Final = 256
 """Bytes of a vtable; no table of the schema has a quarter of the fields.
 
@@ -214,7 +218,10 @@ class Buffer:
         self.data = data
         self.size = min(size, len(data))
         self.kinds = kinds
+        # The constant lets tiny programs share: an empty method has more offsets than
+        # content.
         self._budget = _MOST_READS * self.size + 4096
+        # Shared offsets are decoded once, by position.
         self._strings: dict[int, str] = {}
         self._numbers: dict[tuple[int, str], tuple[int, ...]] = {}
         self._vtables: dict[int, tuple[int, ...]] = {}
@@ -241,8 +248,11 @@ class Buffer:
         known = self._vtables.get(vtable)
         if known is None:
             known = self._vtables[vtable] = self._read_vtable(vtable)
+        # About what a table costs that is all defaults.
         self.charge(8)
         found = self.kinds[kind]
+        # Longer vtables are written by newer schemas, but also by builders that share
+        # one between kinds: only a field that is there counts.
         if len(known) > len(found.types):
             self._reject_newer(known, found)
         return Table(self, position, known, found)
@@ -267,6 +277,8 @@ class Buffer:
     def _read_vtable(self, position: int) -> tuple[int, ...]:
         if position < 0 or position + 4 > self.size:
             raise _outside("a vtable", position)
+        # Where the reader were more patient than the device, a build would accept what
+        # does not load.
         if position % 2:
             # The device reads its entries in place.
             raise DecodeError("a vtable is not aligned", found=f"at byte {position}")
@@ -318,6 +330,7 @@ class Buffer:
                 found=f"{count} items of {item_bytes} bytes at byte {position}",
                 expected=f"at most {(self.size - start) // item_bytes} items",
             )
+        # Empty vectors are never read: exporters put them anywhere.
         if start % item_bytes and count:
             # The device reads vectors in place.
             raise DecodeError(
@@ -421,6 +434,8 @@ class Table:
             return number.unpack_from(self._buffer.data, at)[0] if at else _ABSENT.get(type_, 0)
         member = self._member(name) if type_ in UNIONS else type_
         at = self._place(slot, _UINT32)
+        # Absent counts as the default of the schema; a field that has its default may
+        # also be written.
         if at:
             target = self._buffer.target(at)
             if member in self._buffer.kinds:
@@ -448,6 +463,8 @@ class Table:
         if offset == 0:
             return 0
         most = self._buffer.size - self.position - number.size
+        # Inside of the file is enough: a field that lies beyond its own table is odd,
+        # and read as it is.
         if offset < _VTABLE_HEAD or offset > most:
             raise DecodeError(
                 "a field lies outside the program",

@@ -39,6 +39,8 @@ _ONNX: Final = Foreign("an ONNX model", _EXPORT)
 _SAFETENSORS: Final = Foreign("a safetensors file: weights without a program", _EXPORT)
 _ZIP: Final = Foreign("a zip archive", _UNPACK)
 
+# First bytes as the formats specify them: RFC 1952 for gzip, RFC 8878 for zstd, NEP 1
+# for .npy and so on.
 _STARTS: Final = (
     (
         b"version https://git-lfs.github.com/spec/",
@@ -54,6 +56,8 @@ _STARTS: Final = (
     (b"\x93NUMPY", Foreign("a NumPy array (.npy)", NAME)),
     (b"GGUF", Foreign("a GGUF model", _EXPORT)),
     (
+        # torch.save of before PyTorch 1.6: the pickle of its magic number
+        # 0x1950a86a20f9469cfc6c.
         b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.",
         Foreign("what torch.save wrote: weights without a program", _EXPORT),
     ),
@@ -81,6 +85,7 @@ _IDENTIFIERS: Final = (
 )
 """Flatbuffers, by their identifier."""
 
+# In order: an archive of torch.save may have arrays in it, and one of .pt2 a data.pkl.
 _MEMBERS: Final = (
     (
         "program.ptg",
@@ -102,10 +107,15 @@ _MEMBERS: Final = (
 )
 """Zip archives, by how the name of one of their members ends."""
 
+# Chosen by hand: an ONNX model has its graph among its first fields.
 _MOST_FIELDS: Final = 100
+# Numbers of onnx.proto3, `ModelProto`: ir_version 1 comes first, graph is 7, the last
+# one 26.
 _ONNX_GRAPH: Final = 7
 _ONNX_LAST: Final = 26
+# Versions of the format so far are below 20; one byte as a varint is below 64 here.
 _ONNX_VERSIONS: Final = frozenset(bytes([n]) for n in range(1, 64))
+# A block of a disk; what begins as text is called text.
 _TEXT_BYTES: Final = 512
 
 
@@ -140,9 +150,11 @@ def foreign(data: bytes) -> Foreign | None:
         return found
     if data.startswith(b"PK\x03\x04"):
         return _zip(data)
+    # POSIX tar (IEEE 1003.1), header block.
     if data[257:262] == b"ustar":
         return Foreign("a tar archive", _UNPACK)
     size = int.from_bytes(data[:8], "little")
+    # safetensors: eight bytes with the length of a JSON header, then that.
     if data[8:9] == b"{" and size <= len(data) - 8:
         return _SAFETENSORS
     return _text(data) or (_ONNX if _is_onnx(data) else None)
@@ -173,6 +185,8 @@ def _text(data: bytes) -> Foreign | None:
             return None
         if not all(c.isprintable() or c in "\t\r\n\f\ufeff" for c in text):
             return None
+        # "ignore" leaves out what is no UTF-8: more than one cut character means binary
+        # data.
         if len(text.encode()) < len(head) - 3:
             return None
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -209,6 +223,7 @@ def _is_onnx(data: bytes) -> bool:
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at a position, and where it ends; (0, behind the end) if cut off."""
     number = 0
+    # Ten groups of seven bits: the longest varint of protobuf.
     for shift in range(0, 70, 7):
         if at >= len(data):
             return 0, len(data) + 1

@@ -51,6 +51,8 @@ def given_inputs(method: Method) -> frozenset[int]:
         index
         for index in method.inputs
         if isinstance(value := method.values[index], (TensorValue, *TENSOR_LISTS))
+        # An exporter specialises numbers that it traced: a parameter that nothing reads
+        # would be silently ignored.
         or (isinstance(value, _NUMBERS) and index in read)
     )
 
@@ -81,6 +83,7 @@ def most_items(method: Method) -> Mapping[int, int]:
     lists = {i: v for i, v in enumerate(method.values) if isinstance(v, NUMBER_LISTS)}
     most: dict[int, int] = {}
     # The longest first: what it reaches can have as many items, and no more.
+    # A flood from the longest: each list is visited once, however many moves there are.
     for longest in sorted(lists, key=lambda i: -len(lists[i].items)):
         reached = [longest]
         while reached:
@@ -143,6 +146,7 @@ def macs_of(schema: OpSchema, args: Sequence[int], values: Sequence[Value]) -> i
     }
     try:
         return count(named)
+    # Estimates of cost: an overload with other names has none, and is no error.
     except (KeyError, IndexError, ZeroDivisionError):
         return None  # another overload, or no item
 

@@ -34,12 +34,17 @@ device busy for as long as the square of its size: one of 193 KB, 24,000 calls w
 list, took 16 s to load. What each has for itself takes four bytes or more.
 `MethodLoader::spend` of the runtime counts the same, per method.
 """
+# These three are what a flatbuffer takes at the least if nothing is shared: below that
+# methods, instructions or values share tables, so that a small file describes a large
+# program.
 _LEAST_METHOD_BYTES: Final = 36
 """An entry in the vector, and a table with the fields that each method has."""
 _LEAST_INSTRUCTION_BYTES: Final = 20
 """An entry in the vector and two tables, whose fields may have defaults."""
 _LEAST_VALUE_BYTES: Final = 16
 """Bytes that count for a value without content."""
+# Each makes some dozen functions of the API; chosen by hand, as are all limits below.
+# tests/unit/test_bounded_time.py holds that 200 KB of any bytes end within seconds.
 _MOST_METHODS: Final = 1000
 _MOST_PORTS: Final = 4096
 """Inputs and outputs of a method, with the items of those that are lists.
@@ -58,6 +63,8 @@ _MOST_MOVED: Final = 50_000
 Long chains of moves close over each other in cubes. With the limits here 200 KB of any
 program are read or refused within seconds (tests/unit/test_bounded_time.py).
 """
+# Chosen by hand: a list of all tensors in each call makes proofs and the search for
+# orders go through the square of them.
 _MOST_JOINED: Final = 20_000
 """Tensors in the lists of all calls. DenseNet-201 has 1,900."""
 _LISTS: Final = (IntListValue, TensorListValue, OptionalTensorListValue)
@@ -79,6 +86,7 @@ def is_within_limits(program: Program, problems: Problems) -> bool:
             hint="export fewer methods, or several programs",
         )
         return False
+    # Sharing first: it bounds what the counts below go through.
     return _shares_little(program, problems) and all(
         _has_few(method, problems) for method in program.methods
     )
@@ -160,6 +168,7 @@ def _has_few(method: Method, problems: Problems) -> bool:
     moved = 0
     for _, sources in moved_to(moves):
         moved += len(sources)
+        # Stops counting: the closure itself is what takes the time.
         if moved > _MOST_MOVED:
             break
     for message, count, most, hint in (

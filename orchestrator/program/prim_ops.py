@@ -25,6 +25,8 @@ from orchestrator.program.values import (
 )
 
 _SIGNATURES: Final = {
+    # Registered with the prim ops though named aten: a call of it gives a number, not a
+    # tensor.
     "aten::_local_scalar_dense": "T>S",
     "aten::sym_numel": "T>I",
     "aten::sym_size.int": "TI>I",
@@ -87,6 +89,8 @@ def result_kind(signature: str, arguments: Iterable[ArgKind | ScalarType | None]
         for letter, argument in zip(letters, arguments, strict=True)
         if letter in (ArgKind.SCALAR, ArgKind.TENSOR)
     }
+    # As the kernels of ExecuTorch promote: a double if any is one, bool only if all
+    # are.
     if ArgKind.FLOAT in kinds:
         return ArgKind.FLOAT
     return ArgKind.BOOL if kinds == {ArgKind.BOOL} else ArgKind.INT
@@ -140,6 +144,8 @@ def _settle(values: list[Value], signature: str, args: tuple[int, ...]) -> None:
     count = signature.index(">")
     if len(args) != count + 1 or not all(0 <= arg < len(values) for arg in args):
         return
+    # A program of another exporter may declare what the kernel writes: then it is
+    # checked like any other.
     if not isinstance(values[args[count]], IntValue):
         return
     kind = result_kind(signature, [_kind(values[arg]) for arg in args[:count]])

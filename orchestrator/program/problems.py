@@ -11,6 +11,7 @@ from orchestrator.program.caller import caller_problems
 from orchestrator.program.program import Method, Program
 from orchestrator.program.values import TensorValue
 
+# Chosen by hand; the rest is counted.
 _MOST: Final = 20
 """Diagnostics kept; damage at one place often shows at thousands."""
 
@@ -111,6 +112,7 @@ class Problems:
         parts = (place, error.found, error.expected)
         if isinstance(error, NewerError):
             # Every tensor may have it: the first one is enough.
+            # By field: each newer field is named once, not once per tensor.
             if error.found in self._newer:
                 return
             self._newer.add(error.found)
@@ -162,6 +164,7 @@ class Problems:
 
 # What a method needs that the runtime does not support.
 
+# ASCII alone, as C identifiers are in every compiler.
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 

@@ -37,6 +37,8 @@ class DelegateCall:
 
     delegate: int
     args: tuple[int, ...]
+    # Not compared: after writing, the file has these as plain arguments, and reads back
+    # without the count.
     scratch_count: int = field(default=0, repr=False, compare=False)
 
 
@@ -67,6 +69,7 @@ class FreeCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+# Derived from what does least: walks over instructions need no case for it.
 class UnknownInstruction(FreeCall):
     """In the place of one that cannot be decoded, which is noted elsewhere."""
 
@@ -251,6 +254,7 @@ class Program:
     inline_data: tuple[tuple[int, int], ...]
     data: Bytes = field(repr=False, compare=False)
     external: tuple[ExternalData, ...] = ()
+    # The lock and the SBOM name what the user gave, not what was made of it.
     original: Bytes | None = field(default=None, repr=False, compare=False)
     sharers: tuple[str, ...] = field(default=(), compare=False)
 
@@ -288,6 +292,8 @@ class Program:
     @property
     def has_inline_constants(self) -> bool:
         """Constants lie in the flatbuffer: there are some, and no segment of them."""
+        # Exporters from 0.7 on write constants into a segment, and an empty
+        # constant_buffer beside it.
         in_segment = self.constants is not None and self.constants.offsets
         return bool(self.inline_constants) and not in_segment
 
@@ -324,6 +330,7 @@ class Program:
             ValueError: The program has no data for it.
         """
         if tensor.is_external and tensor.extra:
+            # A handful of names, asked once per tensor.
             for found in self.external:
                 if found.name == tensor.extra.qualified_name:
                     return found.data

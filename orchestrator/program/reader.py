@@ -25,6 +25,8 @@ from orchestrator.program.values import UnknownValue
 _IDENTIFIER: Final = b"ET12"
 _ANY_IDENTIFIER: Final = re.compile(rb"ET\d\d")
 _MAGIC: Final = b"eh00"
+# Magic, length of the header, bytes of the flatbuffer, base of the segments; then, in
+# headers long enough, bytes of segment data.
 _HEADER: Final = Struct("<4sIQQ")
 _SEGMENT_DATA_BYTES: Final = Struct("<Q")
 _HEAD_BYTES: Final = 64
@@ -84,6 +86,8 @@ def read_to_show(data: Bytes, *, file: str) -> ReadProgram:
     """
     problems = Problems(file)
     program = _decoded(data, problems)
+    # `inspect` then lists operators as well: nothing in it is damaged, this version
+    # only cannot run it.
     is_sound = problems.are_unsupported and not any(
         isinstance(part, UnknownValue | UnknownInstruction)
         for method in program.methods
@@ -119,6 +123,7 @@ def _decoded(data: Bytes, problems: Problems) -> Program:
         raise problems.error() from error
     if problems.has_gaps:
         return program
+    # Before the checks: they compare a result with what the kernel gives.
     methods = tuple(settle_results(method) for method in program.methods)
     program = replace(program, methods=methods)
     check_program(program, problems)
@@ -129,6 +134,8 @@ def _without_scratch(program: Program, data: Bytes, file: str) -> Program:
     """The program as the device loads it."""
     if program.original is None:
         return program
+    # The device knows no `scratch`: it gets a program in which these tensors are
+    # values, and the reader has to accept that one, too.
     written = read_program(write_program(program), file=file)
     return replace(written, methods=program.methods, original=data)
 
@@ -136,6 +143,7 @@ def _without_scratch(program: Program, data: Bytes, file: str) -> Program:
 def flatbuffer_of(data: Bytes, header: ExtendedHeader | None) -> Buffer:
     """The flatbuffer at the start of a file, which is read."""
     size = len(data) if header is None else header.program_bytes
+    # Segments of a large file stay unread (core/lazy_bytes.py).
     read = data if isinstance(data, bytes) else bytes(data[:size])
     return Buffer(read, size, PROGRAM)
 
@@ -184,6 +192,7 @@ def _read_header(file: Bytes) -> ExtendedHeader | None:
             found=f"{size} bytes",
             expected=f"at least {file_bytes}",
         )
+    # Base 0 means that there are no segments.
     if 0 < segment_base < program_bytes:
         raise DecodeError(
             "the segments overlap the flatbuffer",

@@ -14,6 +14,8 @@ from orchestrator.program.values import TensorValue
 if TYPE_CHECKING:
     from orchestrator.program.program import Method, Program
 
+# `share_mutable_buffers` of ExecuTorch's MemoryPlanningPass puts them into memory 2
+# (exir/passes/memory_planning_pass.py, 1.5.1).
 SHARED_ID: Final = 2
 """Memory id of the arena that methods share."""
 
@@ -31,6 +33,7 @@ def shared_tensors(method: Method) -> Iterator[tuple[int, int, TensorValue]]:
 def shared_bytes(program: Program) -> int:
     """Bytes of the buffers in the shared arena."""
     places = {
+        # By offset, as each method has its own tensor for one buffer.
         offset: value.size_bytes
         for method in program.methods
         for _, offset, value in shared_tensors(method)

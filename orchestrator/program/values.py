@@ -81,6 +81,7 @@ class TensorValue:
     allocation: Allocation | None
     extra: ExtraTensorInfo | None
     requires_grad: bool
+    # Set by method/state.py alone; not in the file, so not part of equality.
     is_kept: bool = field(default=False, repr=False, compare=False)
 
     @property
@@ -116,6 +117,8 @@ class TensorValue:
     @property
     def is_constant(self) -> bool:
         """Its data lies in the program's constant segment."""
+        # The format has no flag for it: data index and place say together what a tensor
+        # is (program.fbs, `Tensor`).
         return self.data_buffer_index > 0 and self.allocation is None and not self.is_external
 
     @property
@@ -159,6 +162,7 @@ class _Doubles:
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
+        # repr of a float names it exactly, with its sign, and NaN as nan.
         return type(self) is type(other) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
@@ -232,6 +236,8 @@ Value = (
 class ValueKind(IntEnum):
     """What a value holds; the codes are those of `orch::Tag`."""
 
+    # Must change with runtime/include/orch/value.h; the runner's protocol has the same
+    # numbers.
     NONE = 0
     TENSOR = 1
     INT = 2
