@@ -105,6 +105,8 @@ def measure(
     map_sections = read_map(map_text, firmware.sections)
     linked = tuple(linked)
     operators = size_operators(resolution, linked)
+    # Owners are made twice: who uses a section is found over owners of objects, and
+    # those that divide the bytes then know the users.
     owners = Owners(profile, stack_usage, memory)
     users = users_of(map_sections.values(), objects, operators, owners)
     owners = Owners(profile, stack_usage, memory, users)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _STACK_SECTION: Final = ".stack"
 """In the generated linker script."""
+# Bytes. ALIGN(16) of models in templates/firmware.ld.jinja is the largest that a script
+# has besides the arenas', whose sections have that alignment themselves.
 _LEAST_ALIGNMENT: Final = 16
 """Scripts align ends of sections to this at most, whatever the section itself needs."""
 
@@ -106,6 +108,8 @@ def account(
         CompileError: A section lies in no memory of the board (`no-region`).
     """
     result = Account()
+    # States of methods lie in .bss of the API's object. They are told apart by symbols,
+    # as a map lists whole input sections.
     variables = [
         (symbol, owner)
         for symbol in symbols
@@ -119,6 +123,8 @@ def account(
         if described.region:
             uses[described.region].append((section.address, section.end))
         if described.load_region and section.load_address is not None:
+            # .data, and code that the start-up copies, take flash where they are stored
+            # and RAM where they run: both regions are that much fuller.
             load_end = section.load_address + section.size_bytes
             uses[described.load_region].append((section.load_address, load_end))
         for begin, end, owner in _divide(section, in_map, variables, owners):
@@ -183,6 +189,7 @@ def _divide(
     variables: Sequence[tuple[ElfSymbol, Owner]],
     owners: Owners,
 ) -> Iterable[_Span]:
+    # No input section has these bytes: the script moves its own position.
     if section.name == _STACK_SECTION:
         yield section.address, section.end, STACK
         return
@@ -196,6 +203,8 @@ def _divide(
             owner = PADDING if is_padding else Owners.unlisted(section.name)
             yield cursor, end, owner
 
+    # Maps are in the order of linking, which is by address except for merged and folded
+    # sections.
     for piece in sorted(in_map.pieces, key=lambda p: (p.address, p.end)):
         yield from gap(piece.address)
         for begin, end, owner in _split(piece, variables, owners):
@@ -243,5 +252,6 @@ def _pad_host(sections: list[ElfSection], result: Account) -> None:
     """Gaps for alignment between sections; rests of pages cost no file and no RAM."""
     for before, after in pairwise(sections):
         gap = after.address - before.end
+        # On hosts a new segment begins on another page: such a gap is addresses only.
         if 0 < gap < after.align_bytes:
             result.add(PADDING, gap, in_flash=after.load_address is not None, in_ram=after.writable)

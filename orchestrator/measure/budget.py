@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.profile.tables import BudgetTable
     from orchestrator.targets.cores import Board
 
+# Rows of a message. Chosen by hand.
 _CULPRITS: Final = 5
 _KIB: Final = 1024
 
@@ -36,6 +37,8 @@ def check_budget(
     """
     problems = []
     stack = report.stack
+    # The linker places the reserved stack and reports no overflow of it: whether it is
+    # enough is known from the graph of calls alone.
     if stack is not None and stack.stack_bytes > stack.reserve_bytes:
         worst = sorted(stack.parts, key=lambda part: -part.stack_bytes)[:_CULPRITS]
         problems.append(
@@ -73,6 +76,9 @@ def check_estimate(
     Raises:
         MemoryPlanError: The least that it needs exceeds a bound (`over-budget`).
     """
+    # Two bounds, so that check never refuses what the build accepts: below the least it
+    # is an error, between both a warning. tests/integration/test_estimates.py holds
+    # that products lie between them.
     sure = estimated_costs(memory, board, least=True)
     if problems := [*_exceeded(sure, budget, span_of, "needs at least")]:
         raise MemoryPlanError(problems)
@@ -102,6 +108,7 @@ def _exceeded(
         needed = sum(count for _, count in parts)
         if allowed is None or needed <= allowed:
             continue
+        # Padding is a sum over the whole firmware; a hint that names it helps nobody.
         largest = [p for p in parts if p[1] and not p[0].startswith("padding")]
         yield Diagnostic(
             code="over-budget",

@@ -20,6 +20,8 @@ from orchestrator.errors import CompileError
 from orchestrator.measure.functions import CodeFile, Function, plain
 from orchestrator.measure.owner import mangled_start
 
+# gcc: "add.cpp:12:5:void f(int)"; clang: "add.cpp:12:_Z1fi", with the symbol and no
+# column. tests/unit/measure/test_frames.py has both.
 _PLACE: Final = re.compile(r"^.*?:\d+(?::\d+)?:(.*)$")
 _COLUMNS: Final = 3
 """Place and function, bytes, qualifiers; separated by tabs."""
@@ -51,6 +53,9 @@ def read_frames(text: str) -> Iterator[Frame]:
         yield Frame(function, int(columns[1]), columns[2] == "dynamic")
 
 
+# These are mangled names of runtime/src. Who renames such a function, or gives it
+# another namespace, changes them here. A name that is not found makes depths too small,
+# as no other pointer goes to kernels; tests/qemu/test_stack.py shows it.
 EXECUTOR: Final = "_ZN4orch7executeE"
 """What the symbol of the function that calls kernels begins with."""
 _STEPS: Final = "_ZN4orch13execute_stepsE"
@@ -128,10 +133,14 @@ class CallGraph:
     ) -> None:
         self._functions: dict[str, Function] = {}
         for path, data in sorted(objects.items()):
+            # Objects come first: their relocations name what is called. In the linked
+            # firmware a call is only an offset, so that what objects have is not taken
+            # from there.
             functions = list(CodeFile(data, path).functions())
             _apply(stack_usage.get(path, ""), functions)
             for function in functions:
                 self._add(function)
+        # libgcc, compiler-rt and a linker's stubs: no objects of theirs are at hand.
         for function in CodeFile(firmware, "firmware.elf").functions():
             if not any(name in self._functions for name in function.names):
                 self._add(function)
@@ -141,6 +150,9 @@ class CallGraph:
         """Take in a function; of an inline one, what any object has of it."""
         known = next((self._functions[n] for n in function.names if n in self._functions), None)
         if known is not None:
+            # Inline functions are in many objects, compiled once for each. Which copy
+            # the linker keeps is not looked up: the largest frame and all calls of any
+            # copy are an upper bound.
             function.names += known.names
             function.frame_bytes = max(function.frame_bytes, known.frame_bytes)
             function.is_bounded = function.is_bounded and known.is_bounded
@@ -148,6 +160,8 @@ class CallGraph:
             function.calls |= known.calls
             function.tails |= known.tails
             function.takes |= known.takes
+        # Nodes are compared by `id`: aliases share one object, so that a function
+        # counts once under all its names.
         self._functions.update(dict.fromkeys(function.names, function))
 
     def __contains__(self, name: object) -> bool:
@@ -187,6 +201,9 @@ class CallGraph:
             kernels: Names of the functions that the executor calls.
             starts: Names of those that the loader calls, for delegates.
         """
+        # The executor's kernels are those of the method, not all whose address is
+        # known: with all, each method would have the depth of the deepest kernel of the
+        # product.
         called = {
             EXECUTOR: sorted(kernels),
             _STEPS: sorted(kernels),
@@ -236,6 +253,8 @@ class _Walk:
             self.reached.update(function.names)
             queue += [*self._ends(function), *function.takes]
             taken |= function.takes
+        # Kernels of the method are called by the executor only. Their addresses stand
+        # in prepared calls as well, and no other pointer goes there.
         taken -= {*self._called.get(EXECUTOR, ())}
         return sorted(name for name in taken if self._is_code(name))
 
@@ -247,6 +266,8 @@ class _Walk:
         if function is None:
             self._unknown.add(name)
             return 0, ((name, 0),)
+        # Recursion. No depth bounds it: the function is named in reports as not
+        # bounded, and counted once.
         if id(function) in self._active:
             self._unknown.add(name)
             return 0, ()
@@ -271,6 +292,7 @@ class _Walk:
             below, path = self._deepest(end)
             if frame + below > best[0]:
                 best = frame + below, ((name, frame), *path)
+        # A tail call leaves its own frame first, so the frames are not added.
         for end in sorted(function.tails):
             below, path = self._deepest(end)
             if below > best[0]:
@@ -287,6 +309,9 @@ def _apply(text: str, functions: list[Function]) -> None:
     frames = list(read_frames(text))
     code = [f for f in functions if not f.is_data]
     symbols = {plain(name): f for f in code for name in f.names}
+    # gcc names functions as C++ declares them, which symbols are not. Its lines are in
+    # the order of the code, and parts that it moved away have none. If the counts
+    # differ, the order says nothing, and instructions alone tell the frame.
     whole = [f for f in code if ".cold" not in f.names[0]]
     in_order = whole if len(whole) == len(frames) else []
     for place, frame in enumerate(frames):
@@ -297,6 +322,8 @@ def _apply(text: str, functions: list[Function]) -> None:
             function.frame_bytes = max(function.frame_bytes, frame.size_bytes)
             function.is_bounded = not frame.is_dynamic
     for name, function in symbols.items():
+        # gcc moves unlikely paths to a function of this name; it runs in the frame of
+        # the whole one, which instructions of the part do not show.
         whole_name, cut, _ = name.partition(".cold")
         if cut and whole_name in symbols:
             function.frame_bytes = symbols[whole_name].frame_bytes

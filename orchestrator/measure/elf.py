@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from orchestrator.errors import CompileError
 
+# EM_ARM, EM_RISCV, ET_REL, SHN_UNDEF, SHN_LORESERVE.
 ARM: Final = 40
 """Machine: Arm, 32 bits."""
 RISCV: Final = 243
@@ -25,14 +26,18 @@ UNDEFINED: Final = 0
 """Section index of a symbol that another file defines."""
 LAST_INDEX: Final = 0xFF00
 """Section indices from here on mean something else (absolute, common)."""
+# STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION; then STB_LOCAL.
 NOTYPE, VARIABLE, FUNCTION, SECTION = 0, 1, 2, 3
 """Types of symbols."""
 LOCAL: Final = 0
 """Binding of a symbol that other files do not know."""
+# SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL; PT_LOAD; SHF_WRITE, SHF_ALLOC,
+# SHF_EXECINSTR; SHT_PROGBITS.
 _SYMBOLS, _RELA, _NO_CONTENTS, _REL = 2, 4, 8, 9
 _LOAD: Final = 1
 _WRITE, _ALLOCATE, _EXECUTE = 1, 2, 4
 _PROGRAM: Final = 1
+# Debug information names every function, and nothing that runs uses it.
 _DEBUG: Final = ".debug_"
 
 
@@ -122,6 +127,9 @@ class _Form(NamedTuple):
 
 
 _FORMS: Final = {
+    # By EI_CLASS. Elf32_Ehdr has e_phoff at 28 and e_phentsize at 42, Elf64_Ehdr at 32
+    # and 54; Elf64_Sym has other fields first. The symbol of a relocation is above 8 or
+    # 32 bits of `r_info`.
     1: _Form("<II", 28, 42, "<10I", "<8I", "<IIIBBH", "<II", "<IIi", 8),
     2: _Form("<QQ", 32, 54, "<IIQQQQIIQQ", "<II6Q", "<IBBHQQ", "<QQ", "<QQq", 32),
 }
@@ -138,6 +146,7 @@ class ElfFile:
     """
 
     def __init__(self, data: bytes) -> None:
+        # EI_CLASS 1 or 2, EI_DATA 1: little-endian, as all targets are.
         if data[:4] != b"\x7fELF" or data[4:6] not in (b"\1\1", b"\2\1"):
             raise ValueError("another kind of file")
         self._data = data
@@ -167,6 +176,8 @@ class ElfFile:
             ValueError: The file is damaged.
         """
         try:
+            # Damaged files end in ValueError, whichever field is wrong:
+            # tests/unit/measure/test_users.py tries many.
             yield from self._relocations()
         except (struct.error, IndexError) as error:
             raise ValueError(str(error)) from error
@@ -322,9 +333,11 @@ def _load_address(address: int, elf: ElfFile) -> int:
 
 
 def _memory_symbols(elf: ElfFile) -> Iterator[ElfSymbol]:
+    # Addresses of Thumb functions have bit 0 set (AAELF32, "Symbol Values").
     thumb = 1 if elf.machine == ARM else 0
     for symbol in elf.symbols:
         is_function = symbol.kind == FUNCTION
+        # Symbols of linker scripts have neither kind nor size.
         if symbol.kind not in (FUNCTION, VARIABLE) or not symbol.size_bytes:
             continue
         if symbol.section == UNDEFINED:

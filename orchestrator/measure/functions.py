@@ -278,6 +278,9 @@ def _note(step: Step, here: Function, there: Function, *, is_object: bool) -> No
             here.is_bounded = False
         case Kind.CALL_POINTER:
             here.calls_pointer = True
+        # Our objects have no tables of jumps on RISC-V (`-fno-jump-tables`,
+        # targets/cores.py): what jumps by a register is a tail call. Those of the
+        # toolchain do have them.
         case Kind.JUMP_POINTER:
             here.calls_pointer = here.calls_pointer or is_object
         case Kind.CALL:

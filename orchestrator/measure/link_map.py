@@ -74,6 +74,8 @@ def read_map(text: str, sections: tuple[ElfSection, ...]) -> dict[ElfSection, Ma
             hint=_HINT,
         )
     # Names may repeat; sections without contents lie anywhere.
+    # The map must agree with the ELF to the byte: a line that is not understood would
+    # move its bytes to another part, and a report would be wrong without a word.
     by_place = {(s.name, s.address): s for s in parsed if s.size_bytes}
     problems: list[Diagnostic] = []
     result = {}
@@ -141,6 +143,8 @@ _HINT: Final = (
 _GNU_HEADING: Final = "Linker script and memory map"
 _GNU_END: Final = "Cross Reference Table"
 _HEX: Final = r"0x([0-9a-f]+)"
+# GNU ld writes a section on one line, or its name alone and the rest on the next line
+# if the name needs 16 columns or more. Input sections begin in column 1.
 _GNU_NAME: Final = re.compile(r"^( ?)([^\s*]\S*)(?:\s+(\S.*))?$")
 _GNU_OUTPUT: Final = re.compile(rf"^{_HEX}\s+{_HEX}(?:\s+load address {_HEX})?$")
 _GNU_INPUT: Final = re.compile(rf"^{_HEX}\s+{_HEX}\s+(\S.*)$")
@@ -180,6 +184,8 @@ def parse_gnu(text: str) -> tuple[MapSection, ...]:
 
 
 _LLD_HEADING: Final = re.compile(r"^ *VMA +LMA +Size Align Out +In +Symbol *$")
+# Input sections are indented by 8 more characters than output sections, symbols by 16.
+# `-Map` of lld 22, as tests/unit/measure/test_maps.py has it.
 _LLD_LINE: Final = re.compile(r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ ( *)(\S.*)$")
 _LLD_INPUT: Final = re.compile(r"^(.+):\((.+)\)$")
 _OUTPUT_INDENT: Final = 0
@@ -200,6 +206,7 @@ def parse_lld(text: str) -> tuple[MapSection, ...]:
         address, size = int(found[1], 16), int(found[2], 16)
         indent, what = len(found[3]), found[4]
         if indent == _OUTPUT_INDENT:
+            # Assignments of the script stand in the same column.
             if " " not in what:  # `symbol = expression`
                 sections.append((what, address, size, []))
         elif indent == _INPUT_INDENT and size and sections:

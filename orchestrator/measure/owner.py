@@ -20,6 +20,8 @@ from orchestrator.memory.plan import (
 )
 
 _ARCHIVE_MEMBER: Final = re.compile(r"^(.*)\(([^()]+)\)$")
+# Flags SHF_MERGE and SHF_STRINGS say so, but maps show names only: `.rodata.str1.1` is
+# of characters of 1 byte, `.rodata.cst8` of numbers of 8.
 _MERGEABLE: Final = re.compile(r"\.(str\d+\.\d+|cst\d+)$")
 """Ends of the names compilers give to sections whose equal items are merged."""
 _LINKER_MADE: Final = ("<internal>", "linker stubs")
@@ -27,7 +29,11 @@ _LINKER_MADE: Final = ("<internal>", "linker stubs")
 _START_UP: Final = re.compile(r"^[A-Za-z]?crt\w*\.o$")
 _OBJECTS: Final = "obj/"
 """Folder of the objects; below it they are named after their sources."""
+# An object among ours that is the toolchain's: zig's compiler_rt, which
+# shell/toolchain.py compiles for the core.
 _BUILTINS: Final = "obj/compiler_rt.o"
+# Folders of sources as `obj/` has them. A new folder of runtime/ needs a row here, or
+# its bytes are listed under "other".
 _FOLDERS: Final = (
     ("runtime/src/", Kind.RUNTIME),
     ("runtime/app/", Kind.APPLICATION),
@@ -38,6 +44,7 @@ _FOLDERS: Final = (
 )
 _HEADERS: Final = (".h", ".hpp", ".yaml")
 _GENERATED: Final = {
+    # Names of files that emit/generate/ writes.
     "gen/src/api.cpp": (Kind.API, "api"),
     "gen/src/registered_kernels.cpp": (Kind.KERNEL_TABLE, "kernel table"),
     "gen/src/registered_delegates.cpp": (Kind.DELEGATE, "delegate table"),
@@ -123,6 +130,7 @@ class Owners:
             file: As in the linker's map.
         """
         known = self._sections.get(section) or self._sections.get(
+            # Those sections are called after the model's with ".c" and a number.
             section.rpartition(".c")[0]  # a constant of a prelinked model
         )
         if known is not None:
@@ -142,6 +150,8 @@ class Owners:
             return Owner(*_GENERATED[name], name)
         if found := contributor_of(name):
             return Owner(*found, name)
+        # An archive that is not the product's library: libgcc, libc, compiler-rt of
+        # zig.
         if member := _ARCHIVE_MEMBER.match(name):
             library = member[1].removesuffix(".a")
             return Owner(Kind.TOOLCHAIN, library, name)
@@ -166,6 +176,7 @@ class Owners:
         archive, member = PurePosixPath(found[1]).name, found[2]
         if archive != self._library:
             return f"{archive}({member})"
+        # ar keeps base names only, so that a map says `op_add.cpp.o` and no folder.
         paths = self._members.get(member, [])
         if len(paths) == 1:
             return source_of(paths[0])
@@ -207,6 +218,8 @@ def source_of(path: str) -> str:
 # the same names.
 
 _PREFIX: Final = "_Z"
+# Characters. LLVM's demangler recurses with the nesting of a name, on the stack of this
+# process; chosen by hand.
 _LONGEST: Final = 10_000
 """Longer symbols are shown as they are: the demangler recurses."""
 
@@ -234,6 +247,8 @@ def demangle(symbol: str) -> str:
     mangled, dot, suffix = symbol.partition(".")
     if not mangled.startswith(_PREFIX) or len(mangled) > _LONGEST:
         return symbol
+    # The shortest start that is a whole name is the function without its parameters. A
+    # name that goes on with template arguments is longer ("I" begins them).
     for end in range(len(_PREFIX) + 1, len(mangled) + 1):
         has_arguments = mangled.startswith("I", end)
         if not has_arguments and (name := _full_name(mangled[:end])):

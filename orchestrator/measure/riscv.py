@@ -16,10 +16,15 @@ from orchestrator.measure.steps import Kind, Step
 if TYPE_CHECKING:
     from orchestrator.measure.steps import Span
 
+# x1, x2 and x5: the manual's table of hints for the stack of return addresses has x1
+# and x5 as links.
 _LINK, _SP, _OTHER_LINK = 1, 2, 5
 """Registers: of return addresses, the stack pointer, of other return addresses."""
+# RISC-V calling convention: 16 bytes at each call. ANDI of the stack pointer with -32
+# thus takes 16 bytes at most, not 32.
 _ALIGNED: Final = 16
 """Alignment of every stack, by the calling convention."""
+# Opcodes, bits 6:0.
 _AUIPC, _ADDI, _ADD, _JALR, _JAL = 0x17, 0x13, 0x33, 0x67, 0x6F
 _ADDI_SP, _AND_SP = 0, 7
 """`funct3` of ADDI and ANDI."""
@@ -52,6 +57,8 @@ def _steps(code: bytes, spans: Sequence[Span], *, is_32: bool) -> Iterator[Step]
             word = int.from_bytes(code[at : at + 4], "little")
             if word & 0x7F == _AUIPC:
                 # With a jump by its result it is a call, or a jump, to far away.
+                # `call` and `tail` of assemblers are such a pair, and one relocation at
+                # the first of both fills both in.
                 jump = int.from_bytes(code[at + 4 : at + 8], "little")
                 base = _bits(word, 7, 5)
                 if jump & 0x7F == _JALR and _bits(jump, 15, 5) == base:
@@ -75,6 +82,8 @@ def _plain(at: int, word: int) -> Iterator[Step]:
     elif opcode == _ADDI and source == _SP:
         yield from _changed_by(at, _bits(word, 12, 3), _immediate(word))
     else:
+        # A frame of more than 2,047 bytes is made of LUI and ADD, which is not read:
+        # the `.su` file has it, and without one the function is listed as not bounded.
         yield Step(at, Kind.UNKNOWN_GROW)
 
 

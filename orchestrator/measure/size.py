@@ -357,6 +357,7 @@ class SizeReport:
 
 # `report.json`: a size report as text, and back.
 
+# Keys that are added leave it as it is: readers skip those that they do not know.
 SCHEMA: Final = 1
 """Version of the form; rises when readers would misunderstand another one."""
 
@@ -369,6 +370,8 @@ def report_json(report: SizeReport) -> str:
     """
     document: dict[str, Any] = {"schema": SCHEMA, **asdict(report)}
     totals = report.totals
+    # Reports are named in locks by their digest: without named data one stays the text
+    # that it was before the key came.
     if not report.named_data:
         del document["named_data"]
     document["totals"]["flash_bytes_without_models"] = totals.flash_bytes_without_models

@@ -24,10 +24,15 @@ if TYPE_CHECKING:
     from orchestrator.measure.call_graph import CallGraph, Depth
     from orchestrator.selection.resolution import Resolution
 
+# The functions that emit/generate/ports.py names. Without it, functions of a method
+# whose name begins alike would count as this one's. A function that comes to the header
+# comes here, or has no constant of its stack.
 _API_SUFFIX: Final = re.compile(
     r"(_(run|run_at|prepare|step|load|check|begin|push_rows|finish|(set_)?(in|out)put\d+(_item\d*|_count|_length)?))?"
 )
 """What follows the name of a method in those of its functions."""
+# The entry in templates/firmware.ld.jinja, where the stack pointer is the top of the
+# reserved stack.
 _RESET: Final = "orch_reset"
 _LOADERS: Final = ("_ZN4orch11load_linkedE", "_ZN4orch15start_prelinkedE")
 
@@ -60,10 +65,13 @@ class CalledKernels:
             for binding in operator.bindings
         ]
         delegates = self._resolution.delegates
+        # Delegates have two functions: one makes ready, one executes.
         called += [(d.code.functions[1], d.origins) for d in delegates]
         found: set[str] = set()
         for function, origins in called:
             users = {(origin.source, origin.method) for origin in origins}
+            # Prelinked methods call what the linker chose, which may be other variants
+            # than the loader would bind.
             users -= self._linked.keys()
             if users if method is None else (method.model, method.method) in users:
                 found.add(function)
@@ -130,6 +138,7 @@ def _method_stack(
     kernels = called.run(graph, method)
     starts = called.start(graph)
     base = method_symbol(profile, method.model, method.method)
+    # A method has one of both ways; which one, its own function tells.
     loaders = {graph.symbol(start) for start in _LOADERS} & graph.reached(base)
     load = max(
         (graph.depth(name, (), starts) for name in sorted(loaders)),
@@ -179,6 +188,7 @@ def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod], *, com
         if m.stack is not None
     ]
     worst = max((m.stack.worst_bytes for m in methods if m.stack), default=0)
+    # No line is added for hosts: their headers have no figures of stacks.
     if not parts:
         return header
     available = f"{identifier(profile).upper()}_STACK_AVAILABLE"
@@ -191,6 +201,8 @@ def with_stacks(header: str, profile: str, methods: Sequence[SizeMethod], *, com
         f"ORCH_ASSERT({available} >= {total});\n"
         "#endif"
     )
+    # In front of the structs of sizes, which name these constants in place of the mark
+    # that `unknown_stack` left.
     start, end, rest = header.rpartition(END)
     for m in methods:
         base = method_symbol(profile, m.model, m.method)

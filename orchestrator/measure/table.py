@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from orchestrator.measure.groups import SizeRow
     from orchestrator.measure.size import Contributor, FirmwareStack, SizeMethod, SizeReport
 
+# Columns of text that is wrapped; a long name makes a line longer, as it is never cut.
 WIDTH: Final = 80
 _NAME: Final = 40
+# Rows of a summary of five lines. Chosen by hand.
 _LARGEST: Final = 3
 _DIFF_NAME: Final = 32
 _NUMBER: Final = 12

@@ -18,6 +18,7 @@ from orchestrator.targets.timing import Event
 if TYPE_CHECKING:
     from orchestrator.measure.steps import Span
 
+# Armv7-M manual, A5.1: 0b11101, 0b11110 and 0b11111 begin 32 bits.
 _WIDE: Final = 0b11101
 """The first five bits of an instruction of 32 bits are at least this."""
 
@@ -35,6 +36,8 @@ def steps(code: bytes, spans: Sequence[Span]) -> Iterator[Step]:
         while at + 2 <= span.end:
             word = int.from_bytes(code[at : at + 2], "little")
             patterns, length = _NARROW, 2
+            # Armv6-M has no POP into lr: compilers return by `pop {r3}; bx r3`, which
+            # would count as a call through a pointer.
             if popped is not None and word == _BX | popped << 3:
                 yield Step(at, Kind.RETURN)
                 popped, at = None, at + length
@@ -117,6 +120,8 @@ def _modified_immediate(word: int) -> int | None:
     Source: `ThumbExpandImm` of the manuals; a zero repeated is unpredictable.
     """
     bits = _immediate(word)
+    # All four repeated forms: three of them were once read as the byte alone, and
+    # `sub.w sp, sp, #0x00200020` counted as 32 bytes.
     if bits >> 10 == 0:
         times = (1, 0x00010001, 0x01000100, 0x01010101)[bits >> 8]
         return (bits & 0xFF) * times if bits & 0xFF or times == 1 else None
@@ -126,6 +131,7 @@ def _modified_immediate(word: int) -> int | None:
 
 def _added(word: int) -> int | None:
     """An addition makes the stack smaller, unless its constant is a negative number."""
+    # ADD with a constant above 0x7fffffff makes the stack larger.
     value = _modified_immediate(word)
     return None if value is None or value >> 31 else 0
 
@@ -134,6 +140,9 @@ def _signed(bits: int, width: int) -> int:
     return bits - (1 << width) if bits >> width - 1 else bits
 
 
+# What sets the stack pointer in another way than these is UNKNOWN_GROW: a report then
+# names the function instead of a depth that is too small.
+# tests/unit/measure/test_calls.py has an encoding of GNU as for each.
 _NARROW: Final[tuple[_Pattern, ...]] = (
     # push; sub sp, #n
     _Pattern(0xFE00, 0xB400, Kind.GROW, lambda w: 4 * (w & 0x1FF).bit_count()),
