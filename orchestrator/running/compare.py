@@ -22,6 +22,8 @@ from orchestrator.running.values import Call, ListValue, RunValue, dequantized, 
 
 Numbers = Sequence[int] | Sequence[float] | Sequence[complex]
 
+# Integers of 64 bits differ by less. A tolerance may be larger than any integer that a
+# float has room for, and `floor` of infinity raises.
 _LARGEST_INTEGER_ERROR: Final = 2**64
 
 
@@ -109,6 +111,8 @@ def compare_calls(
     """
     found = []
     for number, (call, result) in enumerate(zip(calls, results, strict=False)):
+        # A call that fails ends the response, so fewer results than calls are no error
+        # here: the failed call is one in `report`.
         wanted = call.expected if call.expected is not None else repeat(None)
         for index, (got, want) in enumerate(zip(result.outputs, wanted, strict=False)):
             port = call.method.outputs[index]
@@ -140,9 +144,12 @@ def compare_output(got: RunValue, want: RunValue, port: Port, tolerance: Toleran
     """
     match got, want:
         case Array(), Array():
+            # The same expected outputs serve a model with and without `[models.io]`:
+            # floats are compared with what the int8 numbers stand for.
             if port.quantization is not None and want.dtype == "<f4":
                 got = Array.of(dequantized(got.numpy, port.quantization))
             return _compare_arrays(got, want, port, tolerance)
+        # `type`, not isinstance: True is no 1 here.
         case (int() | float(), int() | float()) if type(got) is type(want):
             return _compare([got], [want], (), tolerance)
         case ListValue(), ListValue() if got.kind is want.kind:
@@ -155,6 +162,7 @@ def compare_output(got: RunValue, want: RunValue, port: Port, tolerance: Toleran
 def _compare_arrays(got: Array, want: Array, port: Port, tolerance: Tolerance) -> Comparison:
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return _different(got, want)
+    # Equal bits are right whatever they mean, NaN too.
     if got.data == want.data:
         return Comparison(is_ok=True, element_count=got.numel)
     numbers = elements(got, port.dtype), elements(want, port.dtype)
@@ -226,6 +234,8 @@ def _compare(
     """Elements of the same type, in C order. Whole passes in C: outputs are large."""
     errors: list[float] = list(map(abs, map(sub, got, want)))
     atol, rtol = tolerance.atol, tolerance.rtol
+    # Doubles, whatever the dtype: the formula's own rounding is far below that of
+    # float32 (tests/unit/running/test_compare.py compares it with exact arithmetic).
     limits: list[float] = [atol + rtol * abs(w) for w in want]
     is_integer = isinstance(want[0], int)
     if is_integer:
@@ -243,6 +253,7 @@ def _compare(
     failed = sum(e > 0 for e in excess)
     worst = None
     if any(errors):
+        # With `rtol` the element that fails most need not have the largest error.
         measure = excess if failed else errors
         at = measure.index(max(measure))
         worst = Element(index=index_of(at, shape), got=got[at], want=want[at])

@@ -103,6 +103,9 @@ def timed(
     for number, call in enumerate(calls):
         traces = [result.trace for p in passes for result in p[number : number + 1]]
         found = [trace for trace in traces if trace is not None]
+        # Each pass begins with methods that are not loaded, and has the same inputs:
+        # jumps go the same way, and other instructions mean another firmware than
+        # product.json describes.
         order = {tuple(index for index, _ in trace.events) for trace in found}
         if len(order) != 1 or len(found) != len(passes):
             raise _unsteady(number, call)
@@ -112,8 +115,12 @@ def timed(
             raise _unsteady(number, call)
         kernels = [at for at, index in enumerate(indices) if names[index]]
         for at in kernels:
+            # The median: a pass that the host interrupted does not count. The lower one
+            # of two is a time that was measured, an integer.
             ticks = median_low(trace.events[at][1] for trace in found)
             totals.setdefault((call.method.index, indices[at]), []).append(ticks)
+        # Per pass what is left beside kernels, then the median: a difference of two
+        # medians may be negative.
         executor += median_low(
             trace.run_ticks - sum(trace.events[at][1] for at in kernels) for trace in found
         )
@@ -208,6 +215,7 @@ class CycleEstimate:
         )
 
 
+# Hosts' clocks count nanoseconds, of which a table has too many digits.
 _SCALE: Final = {NANOSECONDS: (1000, 1, "us"), INSTRUCTIONS: (1, 0, "instructions")}
 """By unit: what a table divides by, decimals, name."""
 

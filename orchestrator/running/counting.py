@@ -16,10 +16,15 @@ from orchestrator.errors import MismatchError
 from orchestrator.running.costs import INSTRUCTIONS, InstructionCost, Operators, RunCosts, sums
 from orchestrator.targets.timing import Event
 
+# Names without a folder: the plugin's arguments are separated by commas, which a path
+# may have.
 COUNTS_FILE: Final = "counts.txt"
 """Where the plugin writes to, in the folder the emulator runs in."""
 EVENTS_FILE: Final = "events.bin"
 """Where it reads the kinds of instructions from, likewise."""
+# Events before this one are kinds of instructions, each instruction of one kind; what
+# follows counts extra costs. The plugin gets the number, so that a new kind needs no
+# change there.
 _KINDS: Final = int(Event.MORE_REGISTERS)
 
 
@@ -88,6 +93,8 @@ class CountPlan:
     def arguments(self) -> str:
         """Arguments of the plugin, separated by commas."""
         address, size_bytes = self.executor
+        # Addresses without bit 0, the mark of Thumb in symbols: the plugin sees where
+        # instructions are.
         words = [f"function={function & ~1:#x}" for function in self.functions]
         words.append(f"executor={address & ~1:#x},bytes={size_bytes}")
         for address, size_bytes in self.steps:
@@ -158,11 +165,13 @@ def read_counts(text: str) -> Counts:
                     )
                 case ["total", count, *_]:
                     total = int(count)
+                # What is not known is an error: the file has no version.
                 case _:
                     raise _damaged(f"the line {line!r:.80}")
     except ValueError as error:
         raise _damaged(str(error)) from None
     if total is None:
+        # The plugin writes it last, when QEMU ends: without it the file may be cut off.
         raise _damaged("no total: the emulator did not end in good order")
     return Counts(
         runs=tuple(runs),
@@ -203,11 +212,15 @@ def _of_steps(
         if cost.method not in steps:
             yield cost
             continue
+        # A step by rows has 1 to 5 bytes, and the plugin takes each as an entry of a
+        # table of stride 1.
         index = steps[cost.method][cost.index]
         first = found.get((cost.method, index))
         found[cost.method, index] = replace(
             cost,
             index=index,
+            # The executor reads a step's first byte once for each step; the other bytes
+            # are the same step, which counts once.
             calls=first.calls if first else cost.calls,
             total=cost.total + (first.total if first else 0),
             events=sums(first.events if first else (), cost.events),
@@ -236,6 +249,7 @@ def counted(
     Raises:
         MismatchError: The counts are not of such a run (`bad-counts`).
     """
+    # Runs in parts enter the executor once for each part.
     expected = runs if pieces is None else pieces
     if len(counts.runs) != expected:
         raise _damaged(f"{len(counts.runs)} runs, expected {expected}")
@@ -243,6 +257,8 @@ def counted(
         i for i in _of_steps(counts.instructions, tables) if operators[i.method][i.index]
     )
     executor = sum(counts.runs) - sum(i.total for i in kernels)
+    # Tables at another address than the firmware's give entries without code behind
+    # them. A table of zeros looks like a fast model otherwise.
     if not _all_called(kernels, executor):
         raise _damaged("instructions that took nothing")
     loads = [count for _, count in counts.calls]

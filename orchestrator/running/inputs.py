@@ -115,6 +115,8 @@ def command_line_call(  # one per option, all named
                 expected=str(len(ports)) + "".join(f", {stored_as(p)}" for p in ports),
                 hint=f"give {option} once for each, in the order of the method",
             )
+        # Values are read to the end, whatever is wrong with one: all problems are told
+        # at once.
         pairs = [
             _read_value(text, port, f"{option} {text}", problems, read_bytes)
             for text, port in zip(texts, ports, strict=False)
@@ -224,6 +226,7 @@ def _element(text: str, port: Port, read_bytes: ReadBytes) -> Array | None:
         return None
     dtype = NPY_DTYPES.get(port.dtype, "")
     number = _parse_number(text, _KINDS.get(dtype[1:2], ValueKind.DOUBLE))
+    # A file of that name is meant, even if the name is a number.
     with suppress(OSError):
         read_bytes(text)
         return None
@@ -311,6 +314,8 @@ _NUMBERS: Final = {
     ValueKind.DOUBLE: "a number such as 2.5",
     ValueKind.BOOL: "true or false",
 }
+# Digits: 64 bits have 19, and `int` refuses 4,300 and more with an error of its own.
+# What is too large is told by `input_misfit`.
 _INTEGER: Final = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 _FLOAT: Final = re.compile(
     r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE
@@ -345,6 +350,8 @@ _FAMILIES: Final = {ValueKind.INT: "iu", ValueKind.DOUBLE: "fiu", ValueKind.BOOL
 # Outputs of a run as files.
 
 
+# Changes together with `output_files`: `run --output-dir` replaces files of this form,
+# and no others.
 _OUTPUT: Final = re.compile(r"(run\d+\.)?out\d+(\.item\d+)*\.(npy|txt)")
 
 
@@ -362,6 +369,7 @@ def output_files(results: Sequence[CallResult]) -> tuple[tuple[str, bytes], ...]
     """
     files: list[tuple[str, bytes]] = []
     for number, result in enumerate(results):
+        # One call is the usual case; its files have no number.
         prefix = f"run{number}." if number else ""
         for index, value in enumerate(result.outputs):
             files += _files(f"{prefix}out{index}", value)

@@ -29,6 +29,8 @@ class JsonProblem:
     hint: str = ""
 
 
+# Keys are the types of errors of pydantic-core 2. One that is missing here is shown in
+# pydantic's words.
 _EXPECTED: Final = {
     "bool_type": "true or false",
     "float_type": "a number",

@@ -58,6 +58,7 @@ def random_input(  # noqa: PLR0911  # one per kind
     match port.kind:
         case ValueKind.TENSOR:
             return _random_array(port, random)
+        # Values that most methods take, as nothing is known of what the number means.
         case ValueKind.INT:
             return 1
         case ValueKind.DOUBLE:
@@ -80,6 +81,7 @@ def _random_array(port: Port, random: np.random.Generator) -> Array | None:
     stored, shape = np.dtype(NPY_DTYPES[dtype]), port.sizes
     values: Any
     if dtype is ScalarType.BFloat16:
+        # A bfloat16 is the upper half of a float32; NumPy has none.
         floats = np.asarray(random.uniform(-1, 1, shape)).astype("<f4")
         values = (floats.view("<u4") >> 16).astype(stored)
     elif dtype is ScalarType.ComplexHalf:
@@ -89,10 +91,12 @@ def _random_array(port: Port, random: np.random.Generator) -> Array | None:
         values = random.uniform(-1, 1, shape) + 1j * random.uniform(-1, 1, shape)
     elif dtype in FLOATING:
         values = random.uniform(-1, 1, shape)
+    # Quantized inputs and pixels have all numbers of a byte.
     elif dtype in _BYTE_DTYPES:
         limits = np.iinfo(stored)
         values = random.integers(limits.min, limits.max + 1, shape)
     else:
+        # Wider integers are often indices, and 0 and 1 are in every table of two rows.
         values = random.integers(0, 2, shape)
     return Array.of(np.asarray(values).astype(stored))
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from orchestrator.errors import SourceSpan, UsageError
 
+# `max_header_size` of numpy.lib.format: its default.
 _MAX_HEADER_BYTES: Final = 10_000
 """Longest header that is parsed, as in NumPy: the cost of parsing is unbounded."""
 
@@ -119,6 +120,7 @@ def read_texts(data: bytes, *, file: str) -> npt.NDArray[Any] | None:
         UsageError: As `read_npy`, or a text is none in UTF-8.
     """
     with _in_file(file):
+        # Labels of `evaluate`.
         if _header(data)[0][2].kind not in "SU":
             return None
         try:
@@ -176,6 +178,7 @@ def _read(data: bytes, name_of: Callable[[str], str | None]) -> npt.NDArray[Any]
         array = np.ndarray(shape, dtype, data, offset=start, order="F" if fortran else "C")
     except (ValueError, OverflowError) as error:  # limits of NumPy
         raise _damaged(str(error)) from None
+    # Other bytes are undefined as `bool` in C++.
     if name == "bool" and (wrong := data[start:].translate(None, b"\0\1")):
         raise _bad("invalid bool in the .npy file", found=f"byte {wrong[0]}", expected="0 or 1")
     return array
@@ -212,6 +215,7 @@ def _header(data: bytes) -> tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], i
             header = readers[version](file, max_header_size=_MAX_HEADER_BYTES)
     except _HEADER_ERRORS as error:
         raise _damaged(str(error)) from None
+    # True is an int for NumPy, and a negative size passes its check of the header.
     if any(type(size) is not int or size < 0 for size in header[0]):
         raise _damaged(f"shape {header[0]!r}")
     return header, file.tell()

@@ -180,6 +180,9 @@ class ProductMethod(_Record):
 class Product(_Record):
     """A built product."""
 
+    # Rises when an older `run` would misread the file. Fields that came later have
+    # defaults and are left out where they have those (`exclude_unset`): product.json,
+    # whose digest locks have, stays the same for products that do not use them.
     version: Literal[1] = 1
     profile: Annotated[StrictStr, Field(description="Name of its profile.")]
     board: Annotated[StrictStr, Field(description='What the firmware is for; "" on Linux.')]
@@ -255,6 +258,7 @@ def product_json(
             )
             for index, (model, method) in enumerate(methods)
         ),
+        # Given only if there is one, so that `exclude_unset` leaves it out elsewhere.
         **({"machine": target.cpu.machine} if target.cpu.machine else {}),
     )
     document = product.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -279,6 +283,7 @@ def output_ports(method: Method) -> tuple[Port, ...]:
 
 
 def _with_border(port: Port, method: Method, at: int, *, is_input: bool) -> Port:
+    # `model_copy(update=...)` marks fields as set, which `exclude_unset` goes by.
     border = border_of(method.borders, at, is_input=is_input)
     if border is None:
         return port

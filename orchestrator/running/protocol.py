@@ -25,6 +25,7 @@ from orchestrator.running.values import (
     kind_of,
 )
 
+# These numbers stand in runtime/app/runner.cpp too, and in docs/runner-protocol.md.
 REQUEST_MAGIC: Final = 0x3151524F
 """The text `ORQ1`."""
 RESPONSE_MAGIC: Final = 0x3153524F
@@ -50,6 +51,9 @@ class DeviceError(IntEnum):
         status._value_, status.meaning = number, meaning
         return status
 
+    # tests/unit/running/test_protocol.py reads the enum of error.h; status.h and
+    # docs/runtime.md have the same numbers. Devices in the field report them: a number
+    # is never given away again.
     Ok = 0, "success"
     InvalidProgram = 1, "the program is damaged"
     UnsupportedProgram = 2, "the runtime does not support the program"
@@ -147,6 +151,8 @@ def _wrong_count(number: int, call: Call) -> Diagnostic:
 def _encode(value: RunValue, port: Port) -> bytes:
     """An input that fits its port."""
     tag = struct.pack("<I", kind_of(value))
+    # What the program was specialised for is no parameter on the device. `input_misfit`
+    # has compared it, so that another value is not ignored.
     if isinstance(value, OtherValue | str) or (isinstance(value, ListValue) and port.is_fixed):
         return tag  # the program has it
     if isinstance(value, ListValue):
@@ -341,6 +347,8 @@ def _results(reader: _Reader, calls: Sequence[Call]) -> tuple[CallResult, ...]:
         if results[-1].error is not DeviceError.Ok:
             break
     reader.place = "the end"
+    # A firmware of another product answers with other lengths: bytes that are left mean
+    # that all before may be read wrongly.
     if reader.rest:
         raise _ResponseError(f"{reader.rest} bytes follow the last call")
     return tuple(results)
@@ -397,6 +405,8 @@ def _decode(reader: _Reader, port: Port) -> RunValue:  # one per kind
             data = reader.take(size * count)
             return ListValue(kind, struct.unpack(f"<{count}{code}", data))
         case ValueKind.STRING:
+            # A program's string may hold any bytes; one that is no UTF-8 must not end
+            # as an error of ours.
             return reader.take(reader.word()).decode(errors="backslashreplace")
     return _decode_number(kind, reader.take(8))
 

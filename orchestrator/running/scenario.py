@@ -120,6 +120,7 @@ def read_scenario(text: str, *, file: str, product: Product, read_bytes: ReadByt
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
+        # RecursionError, of lists that are nested too deep, has no line.
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
         raise UsageError.of(
             "bad-scenario",

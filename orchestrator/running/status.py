@@ -66,6 +66,8 @@ class Place:
         """
         if self.instruction is None or self.linked is None:
             return self.instruction
+        # Passes leave out and join calls, so a prelinked method has other indices than
+        # the program. Remedies and source lines are found by those of the program.
         return self.linked.origins[self.instruction]
 
     @property
@@ -119,6 +121,7 @@ def parse_status(text: str) -> DeviceError:
         UsageError: There is none (`unknown-status`).
     """
     known = {_bare(error.name): error for error in DeviceError}
+    # Devices log numbers, users paste names of C or C++: all are the same status.
     known |= {str(int(error)): error for error in DeviceError}
     found = known.get(_bare(text))
     if found is not None:
@@ -180,6 +183,7 @@ def find_place(
             )
         )
     (place,) = found
+    # `..._run_at` gives that number where no instruction failed.
     if instruction is None or instruction == NO_INSTRUCTION:
         return place
     count = len(place.instructions)

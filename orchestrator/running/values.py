@@ -21,6 +21,7 @@ NPY_DTYPES: Final[Mapping[ScalarType, str]] = MappingProxyType(
     {
         **FORMATS,
         ScalarType.Bool: "|b1",
+        # Real and imaginary half in one number of 32 bits.
         ScalarType.ComplexHalf: "<u4",
         ScalarType.ComplexFloat: "<c8",
         ScalarType.ComplexDouble: "<c16",
@@ -257,6 +258,9 @@ def quantized(floats: npt.NDArray[Any], quantization: Quantization) -> npt.NDArr
     Source: `orch_quantize` in runtime/include/orch/quantize.h.
     """
     with np.errstate(all="ignore"):
+        # Multiplied with the inverse, each step in float32, as the C code does: a
+        # division rounds otherwise. Limited before it is rounded, since floats past
+        # int32 have no integer.
         inverse = np.float32(1) / np.float32(quantization.scale)
         scaled = floats.astype(np.float32) * inverse
     low = quantization.low - quantization.zero_point
