@@ -13,6 +13,7 @@ _FORMS: Final = (
     "a .csv or .npz file, a folder of samples or of a folder for each class, a folder"
     " that `datasets` saved, or a function as package.module:name"
 )
+# Characters of a list of names; some tables have thousands of columns. Chosen by hand.
 _MOST_TEXT: Final = 300
 
 

@@ -52,6 +52,7 @@ def csv_rows(place: str, opened: Callable[[], TextIO]) -> Iterator[tuple[int, li
 
 def _rows(place: str, file: TextIO) -> Iterator[tuple[int, list[str]]]:
     separator, comment, skipped, first = _beginning(file)
+    # Loggers write a space after each comma; without this, quotes behind it are text.
     form: dict[str, Any] = {"delimiter": separator, "skipinitialspace": True}
     reader = csv.reader(chain(first, file), **form)
     names = next(csv.reader([comment], **form), [])
@@ -62,7 +63,9 @@ def _rows(place: str, file: TextIO) -> Iterator[tuple[int, list[str]]]:
             continue
         at = skipped + reader.line_num
         if separator == ";":
+            # Only between semicolons: elsewhere a comma is what separates.
             cells = [_with_point(cell, marks) for cell in cells]
+        # "1.234" would be a thousand in one cell and a fraction in the next.
         if len(marks) > 1:
             raise bad_data(
                 place,
@@ -70,6 +73,7 @@ def _rows(place: str, file: TextIO) -> Iterator[tuple[int, list[str]]]:
                 line=at,
                 hint="write all numbers with one of them, and without separators of thousands",
             )
+        # numpy.savetxt writes its header as a comment.
         if len(names) == len(cells) and not _has_number(names) and _has_number(cells):
             yield skipped, [name.strip() for name in names]
         names = []
@@ -104,6 +108,7 @@ def _with_point(cell: str, marks: set[str]) -> str:
 def _separator(line: str) -> str:
     """What separates the cells of a line; a decimal comma does not."""
     line = _QUOTED.sub("", line)
+    # Before counting: a row of decimal commas has more commas than semicolons.
     cells = line.split(";")
     if len(cells) > 1 and all("," not in c or _FRACTION.fullmatch(c.strip()) for c in cells):
         return ";"

@@ -72,6 +72,7 @@ def inputs_of(
     *ends, end = 0, *accumulate(prod(port.sizes) for port in ports)
     numbers = sum(array.size for array in arrays)
     is_line = numbers == end and all(array.ndim <= 1 for array in arrays)
+    # A row of a table fills several inputs one after the other.
     if len(arrays) != len(ports) and is_line and arrays:
         arrays = tuple(np.split(np.hstack(arrays), ends[1:]))
     if len(arrays) != len(ports):
@@ -92,8 +93,11 @@ def inputs_of(
         found, quantization = next(left), quantizations.get(number)
         if sample.pixels and found.dtype == np.uint8 and found.shape[2:] == (3,):
             found = _image(found, port)
+            # Bytes go in as they are only where nothing says what number of the model
+            # they are.
             if quantization or port.quantization or port.dtype != ScalarType.Byte:
                 low, high = sample.pixels
+                # 255 is white; 0 to 1 by default, as torchvision's ToTensor.
                 found = found.astype(np.float32) * (high - low) / 255 + low
         values.append(_fitted(found, port, quantization, at))
     return tuple(values)
@@ -134,6 +138,8 @@ def _fitted(
             hint="nothing is resized, padded or cut; --inputs chooses columns; the"
             " first axis of an array in an .npz file counts samples",
         )
+    # A firmware would answer something, and the sample would count as a wrong answer of
+    # the model.
     if found.dtype.kind in "fc" and np.isnan(found).any():
         raise bad_data(
             place,
@@ -206,6 +212,8 @@ def _converted(
         scaled += quantization.zero_point
         return scaled.clip(limits.min, limits.max).astype(wanted)
     # What fits into a few bits may be a real number, or quantized already.
+    # int8, uint8 and int16 without a scale: an error that names --input-quant, since
+    # truncated floats give an accuracy that looks like the model's.
     is_plain = dtype not in _QUANTIZED
     if is_plain and found.dtype.kind in "biuf" and wanted.kind in "biu":
         low, high = 0, 1
@@ -245,6 +253,7 @@ def output_numbers(
         return np.array([], np.float64)
     found = decoded(value, port.dtype)
     if found.dtype.kind == "c":
+        # Metrics order scores, which complex numbers cannot be.
         found = np.abs(found)
     numbers: npt.NDArray[np.float64] = found.astype(np.float64)
     if quantization is None and port.quantization is not None:
@@ -256,6 +265,8 @@ def output_numbers(
 
 def input_quantizations(method: Method) -> dict[int, Quantization]:
     """Scales of inputs that the program itself turns into real numbers."""
+    # Arguments of the operators in ExecuTorch's quantized.yaml: input, scale,
+    # zero_point, quant_min, quant_max, dtype, out.
     return _quantizations(method, method.inputs, "dequantize_per_tensor", 0)
 
 

@@ -22,10 +22,14 @@ from orchestrator.program.interface import with_items
 from orchestrator.program.program import KernelCall, Program
 from orchestrator.program.values import TensorValue
 
+# Each result is correlated with every one of equal size of the reference. Chosen by
+# hand; docs/evaluate.md says the number.
 MOST_ELEMENTS: Final = 4096
 """Elements of a result that are compared, evenly spaced."""
+# docs/evaluate.md says 10 %.
 LARGE: Final = 0.1
 """An error that counts as a departure: a tenth of the signal, 20 dB."""
+# Chosen by hand.
 _LEAST_LIKENESS: Final = 0.25
 """Squared correlation below which two results are not of the same layer."""
 
@@ -133,6 +137,7 @@ def signal(outputs: Sequence[Any]) -> Floats:
     parts = []
     for output in outputs:
         flat = np.asarray(output, np.float64).ravel()
+        # Evenly spaced, not at random: the same samples give the same report.
         step = -(-flat.size // MOST_ELEMENTS) if flat.size else 1
         parts.append(flat[::step])
     return np.concatenate(parts)
@@ -159,6 +164,8 @@ def match_layers(
         Layer(
             probe=probe,
             reference=others[pairs[row]][0] if row in pairs else None,
+            # What is left after the best factor and offset: 1 - r squared of the
+            # variance.
             error=float(np.sqrt(max(0.0, 1.0 - likeness[row, pairs[row]])))
             if row in pairs
             else None,
@@ -208,6 +215,8 @@ def _in_order(likeness: npt.NDArray[np.float64]) -> dict[int, int]:
     quantized program has fused into the call before.
     """
     rows, columns = likeness.shape
+    # Dynamic programming, as for the longest common subsequence: the best pair of each
+    # row by itself would cross others where several layers are alike.
     best = np.zeros((rows + 1, columns + 1))
     for row in range(rows):
         for column in range(columns):

@@ -18,6 +18,7 @@ TOP1: Final = "top1"
 MAE: Final = "mae"
 AUC: Final = "auc"
 METRICS: Final = (TOP1, MAE, AUC)
+# Never a class, so that it is wrong for each label.
 _NO_CLASS: Final = -1
 """The answer of a model whose scores are not numbers."""
 
@@ -106,6 +107,7 @@ def _top1(
     confusion = np.zeros((classes, classes), np.int64)
     errors = []
     for output, label, answer in zip(outputs, numbers, answers, strict=True):
+        # NaN: argmax would give its place, and now and then be right.
         if answer == _NO_CLASS or output.size != classes:
             errors.append(np.inf)
             continue
@@ -165,6 +167,7 @@ def _mae(
     outputs: Sequence[Floats], labels: Sequence[npt.NDArray[Any]], names: Sequence[str], place: str
 ) -> Scores:
     errors = []
+    # Over elements, not over means of samples: sizes of outputs may differ.
     total, count = 0.0, 0
     for output, label, name in zip(outputs, labels, names, strict=True):
         if output.size != label.size:
@@ -219,6 +222,8 @@ def _auc(
             found=f"{positives} with label 1, {negatives} with label 0",
         )
     score = np.array(found)
+    # Ranks from 1; equal scores share the mean of theirs, so that a pair of equals
+    # counts one half.
     _, group, sizes = np.unique(score, return_inverse=True, return_counts=True)
     ends = np.cumsum(sizes)
     ranks = (ends - (sizes - 1) / 2)[group]  # of equals the mean
@@ -238,6 +243,7 @@ def _score(output: Floats, place: str) -> float:
     flat = output.ravel()
     if flat.size == 1:
         return float(flat[0])
+    # The order of differences of logits is that of the probabilities of class 1.
     if flat.size == 2:  # noqa: PLR2004  # a score for each class
         return float(flat[1] - flat[0])
     raise bad_data(
@@ -309,6 +315,8 @@ def agreement(
         difference = np.where(equal, 0.0, np.where(np.isnan(difference), np.inf, difference))
         errors.append(float(difference.max(initial=0.0)))
         total += float(difference.sum())
+        # Squares of what float32 allows may be infinite; `decibels` says then that
+        # nothing of the signal is left.
         with np.errstate(over="ignore"):
             noise += float((difference**2).sum())
             power += float((want[np.isfinite(want)] ** 2).sum())

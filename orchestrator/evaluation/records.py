@@ -23,7 +23,9 @@ from orchestrator.program.values import ValueKind
 from orchestrator.running.npy import Array, dtype_name
 from orchestrator.running.values import OtherValue, RunValue
 
+# A file of another version is not read, and its samples run again.
 VERSION: Final = 1
+# A file that --results names may be anything, also without a line's end.
 _MOST_FIRST: Final = 4096
 """Bytes of a first line that are looked at."""
 
@@ -57,6 +59,8 @@ def may_hold_records(path: Path) -> bool:
         return True
     except OSError:
         return False
+    # Only files of this form are written over: a profile or a data set that --results
+    # names by mistake stays.
     return not first or first.startswith(f'{{"version": {VERSION}, "firmware": '.encode())
 
 
@@ -79,8 +83,10 @@ def sample_digest(inputs: Sequence[npt.NDArray[Any]]) -> str:
     """Digest of the inputs of a sample, as the data have them."""
     whole = hashlib.sha256()
     for array in inputs:
+        # Equal bytes of another dtype or shape are another sample.
         whole.update(f"{array.dtype.str}{array.shape}".encode())
         whole.update(array.tobytes())
+    # 128 bits: it tells a changed sample, it does not protect from forged ones.
     return whole.hexdigest()[:32]
 
 
@@ -113,6 +119,8 @@ def read_records(data: bytes, run: Run) -> list[Record]:
         run: What is run now; the records of another run are none.
     """
     lines = data.splitlines(keepends=True)
+    # The whole line, compared as text: no field of another firmware or method can be
+    # overlooked.
     if not lines or lines[0] != f"{run.line}\n".encode():
         return []
     records: list[Record] = []
@@ -121,6 +129,8 @@ def read_records(data: bytes, run: Run) -> list[Record]:
             break
         try:
             records.append(_record(json.loads(line)))
+        # A line that is damaged ends what is used; what comes after it runs again. That
+        # is always right, and an error would make the file useless.
         except (ValueError, LookupError, TypeError, RecursionError):
             break
     return records

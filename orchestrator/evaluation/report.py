@@ -13,6 +13,8 @@ from orchestrator.evaluation.layers import LARGE, Layer, Layers
 from orchestrator.evaluation.metrics import TOP1, Agreement, Scores
 from orchestrator.plain_table import table_lines
 
+# Columns and rows; wider tables wrap in terminals. Chosen by hand, docs/evaluate.md
+# says it.
 _MOST_CLASSES: Final = 20
 """Largest confusion matrix that is printed whole."""
 
@@ -167,6 +169,9 @@ def _other_order(found: Evaluation, of: Scores) -> Iterator[str]:
     """The order of the classes that answers suggest, where it was that of the alphabet."""
     matrix = of.confusion
     answers = [row.index(max(row)) for row in matrix]
+    # Networks that are trained with classes in another order than the alphabet's have a
+    # confusion matrix that is a permutation, and an accuracy of a few percent. Nothing
+    # else in a report would say why.
     is_order = sorted(answers) == [*range(len(matrix))]
     right, total = sum(map(max, matrix)), sum(map(sum, matrix))
     is_better = right > (of.right or 0) and 2 * right > total  # most, not by chance

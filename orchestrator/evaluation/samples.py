@@ -26,8 +26,10 @@ from orchestrator.shell.distribution import extra_needed
 if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
 
+# 2 GiB. zipfile would unpack what a small damaged or hostile archive claims.
 _MOST_BYTES: Final = 2 << 30
 """Largest array of an archive that is read."""
+# What the decoders of the extra `data` read: Pillow images, soundfile recordings.
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".webp")
 _SAMPLES: Final = (".npy", ".npz", *_IMAGES, ".wav", ".flac", ".ogg")
 NO_LABELS: Final = "none"
@@ -142,6 +144,8 @@ class Files:
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
     """Sorts `2.npy` before `10.npy`."""
+    # 18 digits fit into 64 bits; longer ones stay text, since `int` takes the square of
+    # their time.
     parts = re.findall(r"\d{1,18}|\D+|\d+", name)
     return tuple((int(p), p) if p.isdigit() else (-1, p) for p in parts)
 
@@ -218,6 +222,7 @@ def archive_data(files: Files, choice: Choice) -> DataSet:
         UsageError: Arrays are missing, or of different lengths (`bad-data`).
     """
     keys = _keys(files, "labels", choice)
+    # Whole arrays: in an archive they are compressed, and no row can be read by itself.
     arrays = {name: files.array(name) for name in (*keys.inputs, *keys.expected)}
     classes: tuple[str, ...] = ()
     if keys.labels is not None:
@@ -258,6 +263,7 @@ def folder_data(files: Files, choice: Choice) -> DataSet:
     """
     every = [name for name in files.names if _suffix(name) in _SAMPLES and name != "labels.npy"]
     names = [name for name in every if "/" not in name] or every
+    # Labels beside the samples say which files are meant.
     labels_of = {"labels.npy", "labels.csv"} & {*files.names}
     if len(names) < len(every) and not labels_of:
         raise bad_data(

@@ -37,6 +37,7 @@ _SINGLE: Final = ("Value", "ClassLabel")
 """Features that are one number or text."""
 _DAMAGED: Final = (OSError, ValueError, LookupError, TypeError, AttributeError)
 _CHOOSE: Final = "choose columns: --inputs NAME,... --labels NAME"
+# Characters of a wrong cell that are shown. Chosen by hand.
 _MOST_TEXT: Final = 60
 
 _Row: TypeAlias = tuple[str, int, Callable[[int], Any]]
@@ -117,6 +118,7 @@ class _Table:
                 values = np.concatenate([*map(np.ravel, values)]).tolist()
             if None in values or "" in values:
                 raise bad_data(place, "the label is missing", line=line, hint=_CHOOSE)
+            # Labels of all rows stay in memory, and few of them differ.
             texts.append([intern(str(value)) for value in values])
             lines.append(line)
         if not texts:
@@ -131,6 +133,7 @@ class _Table:
             numbers, classes = parsed_labels(texts, self.place, known, lines)
 
         def read() -> Iterator[Sample]:
+            # The second reading, row by row: only the labels were kept of the first.
             rows = zip(self.rows(), numbers, strict=False)
             for number, ((place, line, cell), label) in enumerate(rows):
                 yield Sample(
@@ -232,6 +235,8 @@ def arrow_data(place: str, opened: Callable[[str], BinaryIO], choice: Choice) ->
         for part in parts:
             with reading(part) as file, pa.ipc.open_stream(file) as batches:
                 for batch in batches:
+                    # Offsets in a damaged file may point outside of its memory; Arrow
+                    # follows them.
                     batch.validate(full=True)
                     columns = [batch.column(name) for name in features]
                     for row in range(batch.num_rows):
@@ -256,6 +261,8 @@ def _value(item: Any, kind: str, dtype: Any, sample: str) -> Any:  # noqa: ANN40
         return media(item.get("bytes") or b"", sample, is_image=kind == "Image")
     if kind == "Value" or item is None:
         return item
+    # `as_py` gives lists of Python's numbers, of which the dtype is in the type of the
+    # innermost list.
     while hasattr(dtype, "value_type"):
         dtype = dtype.value_type
     return number_array(item, sample).astype(dtype.to_pandas_dtype())
