@@ -52,8 +52,8 @@ def resolve(
         span_of: The profile line of a request.
         elsewhere: Kernels of libraries the profile does not use, for hints; called
             only if an operator is unknown.
-        allow_missing: Operators and backends whose gaps are no errors. Of such an
-            operator only calls that are served find a kernel on the device.
+        allow_missing: Operators and backends whose gaps are no errors. Calls of such an
+            operator find a kernel on the device if they are served.
         delegates: Those of the profile.
 
     Returns:
