@@ -92,6 +92,8 @@ def read_board(
         errors = error.errors(include_url=False)
         found = explain(errors, document.span, BoardTable)
         raise ProfileError(sorted(found, key=_line)) from error
+    # Boards of the package are made by the same function: a copy of such a file is the
+    # same board, except that it counts as the user's own.
     board = replace(board_of(PurePosixPath(written).stem, document.data), is_own=True)
     problems = sorted(_problems(table, board, document), key=_line)
     ProfileError.raise_if(problems)
@@ -111,6 +113,8 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
     yield from duplicates(table.regions, document.span, where)
     yield from whole_map(table.regions, board, document.span, where)
     for cpu in (table.cpu, *table.also_runs):
+        # The host and Linux cores: their programs are loaded by an operating system,
+        # which places them.
         if CPUS[cpu].default_board is None:
             yield Diagnostic.of(
                 "bad-value",

@@ -56,6 +56,8 @@ class RegionKind(StrEnum):
     RAM = "ram"
 
 
+# Names only: the passes import NumPy and much of `method`, which commands without a
+# profile would pay for.
 PASSES: Final = (
     *("fold_permutes", "fold_constants", "evaluate_constants", "alias_copies"),
     *("fold_pads", "fold_transposes", "fold_batch_norm", "cancel_quantize"),

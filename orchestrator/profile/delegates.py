@@ -26,6 +26,7 @@ from orchestrator.profile.paths import Facts, RelativePath, SourcePattern
 from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.table import BrokenValueError, Table, sound
 
+# 16 MiB, chosen by hand: far above the RAM of a microcontroller.
 _MOST_STATE_BYTES: Final = 16 * 1024 * 1024
 
 

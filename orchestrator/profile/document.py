@@ -79,6 +79,8 @@ class Document:
         Tables are merged key by key; everything else, arrays too, is replaced.
         `name` and `description` belong to one product and are not inherited.
         """
+        # A name that is inherited would give two products the same folder, lock and
+        # library.
         inherited = {k: v for k, v in base.data.items() if k not in _OWN_KEYS}
         spans = {p: s for p, s in base.spans.items() if _is_inherited(self.data, p)}
         return Document(
@@ -102,6 +104,8 @@ def _is_inherited(table: object, base_path: KeyPath) -> bool:
     if base_path[0] in _OWN_KEYS:
         return False
     for key in base_path:
+        # Merging arrays item by item has no meaning that fits models, sources and
+        # libraries alike; docs/profile.md says that arrays are replaced.
         if not isinstance(table, dict) or isinstance(key, int):
             return False  # arrays are replaced as a whole
         if key not in table:
@@ -113,6 +117,7 @@ def _is_inherited(table: object, base_path: KeyPath) -> bool:
 _FORMER_NAMES = MappingProxyType({"prelink": "passes"})
 """Tables by the names that they had in earlier releases."""
 
+# Decision 0019; far above real files, which have a few hundred. Chosen by hand.
 MOST_VALUES = 10_000
 """Most keys and items of a profile: each is checked and may produce a message."""
 
@@ -146,7 +151,10 @@ def read_document(
     Raises:
         ProfileError: The file cannot be read, is not TOML, or is of another kind.
     """
+    # Editors on Windows may write a byte order mark, which tomli refuses.
     text = _read_text(path, text_of, named_by, what).removeprefix("\ufeff")
+    # Not splitlines, which also splits at form feeds and U+2028: line numbers would
+    # differ from those of the parser and of editors.
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     file = str(path)
     # Checked before parsing, which is slow for many keys in deep tables.
@@ -180,6 +188,8 @@ def read_document(
             found=str(error).partition(";")[0],
             hint="see docs/profile.md for what a profile may hold",
         ) from error
+    # Told before keys are checked: a board's file in the place of a profile would be a
+    # list of unknown keys.
     kinds = [kind for kind, (keys, _) in _KINDS.items() if keys <= data.keys()]
     if kinds and what not in kinds:
         raise ProfileError.of(
@@ -192,6 +202,8 @@ def read_document(
         key_path: SourceSpan(file=file, line=line, text=lines[line - 1])
         for key_path, line in found.items()
     }
+    # Before values are validated, with their lines: all messages then have the new
+    # name.
     for former, name in _FORMER_NAMES.items():
         if former in data and name not in data:
             data[name] = data.pop(former)
@@ -247,6 +259,9 @@ def _read_text(
             hint=hint,
         ) from error
     except UnicodeDecodeError as error:
+        # The text is not there, so lines are counted in bytes: 0x0a is a newline in
+        # UTF-8 and in the encodings that are usually in its place. UTF-16 fails at its
+        # byte order mark.
         before = bytes(error.object[: error.start])
         raise ProfileError.of(
             "not-utf8",

@@ -34,6 +34,8 @@ def explain(
         span: Where a key path was written.
         root: The table of the whole file; None for a profile.
     """
+    # A misspelt required key makes two errors of pydantic: one that is unknown, one
+    # that is missing. The user made one mistake.
     unknown = [_key_path(e) for e in errors if e["type"] == "extra_forbidden"]
     for error in errors:
         path = _key_path(error)
@@ -174,6 +176,8 @@ def _from_validator(path: KeyPath, span: FindSpan, code: str, error: ErrorDetail
     choices = parts["expected"].replace(", ", " or ")
     return Diagnostic(
         code=code,
+        # Validators do not know where their value stands: the place is filled in here,
+        # once, as what the user wrote may have these characters too.
         message=parts["text"].replace("{key}", key_text(path), 1),
         where=span(*path),
         notes=(("expected", parts["expected"]),) if parts["expected"] else (),

@@ -28,6 +28,8 @@ from orchestrator.errors import did_you_mean
 from orchestrator.profile.source_map import KeyPath
 from orchestrator.targets.boards import ARENA_ALIGNMENT
 
+# Characters. Names become parts of symbols, macros, sections and file names. Chosen by
+# hand; the schema has it.
 MAX_NAME_LENGTH: Final = 40
 OPERATOR: Final = r"([A-Za-z_]\w*::)?[A-Za-z_]\w*(\.[A-Za-z_]\w*)?"
 _MODEL_NAME = "[a-z][a-z0-9_]*"
@@ -56,6 +58,8 @@ class ReadFrom:
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         """The schema that validates the value (a hook of pydantic)."""
+        # The schema of the written type alone: the JSON Schema for editors is of what
+        # is written, not of what it becomes.
         written = handler.generate_schema(self.written)
         return core_schema.no_info_after_validator_function(self.read, written)
 
@@ -201,6 +205,7 @@ def text_schema(title: str, pattern: str, **more: object) -> WithJsonSchema:
 
 def matching(title: str, pattern: str, *, expected: str, hint: str) -> tuple[object, ...]:
     """Annotations of a text that matches a pattern: `expected`, in words."""
+    # `\w` without ASCII takes letters that C and linker scripts do not.
     accepts = re.compile(pattern, re.ASCII).fullmatch
     check = only(accepts, expected=expected, hint=hint)
     return (check, text_schema(title, pattern))
@@ -239,6 +244,7 @@ def _read_size(value: object) -> int:
     )
 
 
+# Nine digits on each side of the point: more is no size, and slow as a Fraction.
 _LOOSE_SIZE = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([KM]?)I?B?\s*", re.IGNORECASE)
 
 
@@ -250,6 +256,7 @@ def _near_size(value: object) -> str:
     number, unit = match[1], {"": "B", "K": "KiB", "M": "MiB"}[match[2].upper()]
     if parse_size(f"{number} {unit}") and unit != "B":
         return f"{number} {unit}"
+    # "0.5 KiB" is 512 B exactly; floats would round "0.1 MiB" to a size.
     size_bytes = Fraction(number) * UNIT_BYTES[unit]
     is_size = size_bytes > 0 and size_bytes.denominator == 1
     return size_text(int(size_bytes)) if is_size else ""
@@ -317,6 +324,7 @@ Address = Annotated[
     Field(json_schema_extra={"minimum": 0, "maximum": ADDRESS_END - 1}),
 ]
 
+# Chosen by hand: it catches mistakes only, as the estimate is linear in it.
 _MOST_WAIT_STATES: Final = 15
 
 WaitStates = Annotated[
@@ -328,6 +336,7 @@ WaitStates = Annotated[
     ),
     Field(json_schema_extra={"minimum": 0, "maximum": _MOST_WAIT_STATES}),
 ]
+# 16 to 4,096 bytes. Arenas are never aligned less than ARENA_ALIGNMENT.
 _ALIGNMENTS: Final = tuple(ARENA_ALIGNMENT << n for n in range(9))
 
 Alignment = Annotated[

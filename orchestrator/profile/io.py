@@ -17,8 +17,12 @@ from orchestrator.profile.paths import Facts
 from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.table import BrokenValueError, Table
 
+# Nine digits at most: `int` of very many digits is an error of Python. Programs have at
+# most 4,096 ports (program/).
 _PORT: Final = "(input|output)(0|[1-9][0-9]{0,8})"
 _MOST_ROWS: Final = 65535
+# kTensorDimensionLimit of ExecuTorch. Which dimensions an input has is known once the
+# program is read, and told then.
 _MOST_DIMS: Final = 16
 
 
@@ -35,6 +39,7 @@ class StreamTable(Table):
     )
     hop: Annotated[
         StrictInt,
+        # Sizes are int32 in the runtime.
         *whole_number(1, (1 << 31) - 1, hint="write how many positions come with each call"),
     ] = Field(description="Positions along this dimension that come with each call.", examples=[1])
 
@@ -90,6 +95,8 @@ class IoPortTable(Table):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: object) -> object:
+        # Before validation, so that the line and the checks of the long form are those
+        # of the short one.
         return {"dtype": value} if isinstance(value, str) else value
 
 
@@ -97,6 +104,8 @@ def _schema_of_ports(schema: dict[str, Any]) -> None:
     """Make the schema of dynamic keys that of inputs and outputs."""
     table = schema["additionalProperties"]
     short = {"type": "string", "enum": [str(dtype) for dtype in IoDtype]}
+    # pydantic has no schema for keys that match a pattern: it says that any key may
+    # have such a table.
     schema["patternProperties"] = {f"^{_PORT}$": {"anyOf": [short, table]}}
     schema["additionalProperties"] = False
 
@@ -158,6 +167,8 @@ class IoTable(Table):
                     align=port.align or 0,
                 )
             )
+        # Keys of a build are made of the tuple: the order in which the profile writes
+        # ports must not matter.
         found.sort(key=lambda port: (not port.is_input, port.index))
         return ModelIo(quantized=self.quantized, ports=tuple(found))
 
@@ -198,6 +209,8 @@ def io_problems(table: IoTable, load: Load, where: KeyPath, facts: Facts) -> Ite
                     expected="int8, or float32; uint8 is for images",
                     hint='write "int8"',
                 )
+    # A stream has one time: what two windows with hops of their own share is not
+    # defined.
     if len(streams) > 1:
         first, second = streams[:2]
         yield Diagnostic.of(

@@ -40,12 +40,15 @@ from orchestrator.profile.paths import Facts, RelativePath, SourcePattern
 from orchestrator.profile.source_map import KeyPath
 from orchestrator.profile.table import BrokenValueError, Table, sound
 
+# `kernels/util` has what libraries share; a library's objects and reports are below
+# `kernels/NAME`.
 _RESERVED: Final = ("util",)
 """Names that no library may have: other folders beside the libraries."""
 _IMPLICIT: Final = ("prim_ops",)
 """Always tried last: every program may call their operators."""
 
 
+# ExecuTorch's selected_operators.yaml: "v1/", then dtype and dim order of each tensor.
 _KERNEL_KEY: Final = r"v1/[0-9]+;[0-9,]*(\|[0-9]+;[0-9,]*)*"
 
 

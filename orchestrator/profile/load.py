@@ -55,6 +55,8 @@ def load_profile(
         except ProfileError as error:
             problems += error.diagnostics
             lacks_base = True
+    # Base first, then what the workspace gives: a profile's own base is nearer than the
+    # defaults of its repository.
     if member is not None:
         if member.inherited is not None:
             document = document.over(member.inherited)
@@ -63,6 +65,8 @@ def load_profile(
     board = _own_board(document, text_of)
     if board is not None:
         files.append(board[0])
+        # Read before validation: pydantic cannot read files, and the board's regions
+        # are needed by rules.
         document = document.with_value("target", "board", board[1])
     try:
         table = ProfileTable.model_validate(document.data)
@@ -79,6 +83,8 @@ def load_profile(
         raise ProfileError(_in_order(problems, path))
     table = table.with_defaults(known_libraries)
     models, spans = with_instances(table.models, document.spans.items())
+    # Not validated again: values are no longer what a profile writes, which is all that
+    # the fields take.
     return Profile.model_construct(
         **{**dict(table), "models": models},
         file=path,

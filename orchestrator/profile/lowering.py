@@ -107,6 +107,8 @@ class Vela:
 NO_VELA: Final = Vela()
 """Vela's defaults."""
 
+# The same numbers as in ExecuTorch 1.5, so that a program is the one that its own
+# scripts make. tests/unit/profile/test_lowering.py holds that Vela has these sections.
 _DEFAULTS: Final = {
     "ethos-u55": ("Ethos_U55_High_End_Embedded", "Shared_Sram"),
     "ethos-u65": ("Ethos_U65_High_End", "Dedicated_Sram_384KB"),

@@ -21,6 +21,8 @@ from orchestrator.profile.table import Table
 
 
 def _check_option(value: str) -> str:
+    # Vela takes the last of two equal options: one from the profile would contradict
+    # the key that the lock names.
     name = value.partition("=")[0]
     if name not in VELA_SET:
         return value
@@ -45,6 +47,8 @@ _VelaOption = Annotated[
     StrictStr,
     *matching(
         "option",
+        # No spaces: ExecuTorch's arm_vela.py joins all options to a line and splits it
+        # at them.
         r"--[a-z][a-z0-9-]*(=[^\s=]+)?",
         expected="a long option of Vela, with = before its value",
         hint='write it as "--optimise=Size"',

@@ -208,6 +208,9 @@ def with_regions(board: Board, regions: Sequence[RegionTable], places: Places = 
     """
     known = {r.name: r for r in board.regions}
     chosen = {c.name: _described(c, known.get(c.name)) for c in regions}
+    # Either every memory is one of the board's, made smaller, or the list is the whole
+    # map: a mixture would leave it open whether a memory of the board that is not named
+    # exists.
     limits = all(c.origin is None for c in regions)
     if limits:
         regions_now = tuple(chosen.get(r.name, r) for r in board.regions)
@@ -217,6 +220,8 @@ def with_regions(board: Board, regions: Sequence[RegionTable], places: Places = 
         next((r.origin for r in found if r.kind == "flash"), None)
         for found in (regions_now, board.regions)
     )
+    # QEMU has the board's memories and nothing else, and starts at its first flash:
+    # firmware for another map would run into nothing.
     there = first == start and all(any(r.is_within(k) for k in board.regions) for r in regions_now)
     return replace(
         board,
@@ -259,6 +264,8 @@ def memory_problems(
     if board is None:
         yield from _no_board(memory, models, target.cpu, facts)
         return
+    # Memories that are wrong make every arena and pin wrong as well: what follows from
+    # them is not told.
     problems = [
         *duplicates(memory.regions, facts.span),
         *_against_board(memory.regions, board, facts),
@@ -291,6 +298,7 @@ def _section_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]
     """Sections that a linker script would take for each other."""
     with suppress(BrokenValueError):
         named = memory.sections.names
+        # Linker scripts match `.name.*`: `.itcm` would take `.itcm.data` too.
         for (first, short), (second, long) in permutations(named.items(), 2):
             if not f"{long}.".startswith(f"{short}."):
                 continue

@@ -121,6 +121,7 @@ class ModelTable(Table):
     )
 
     name: ModelName = Field(
+        # A factory, not a default: the schema would show "", which the pattern refuses.
         default_factory=str,
         description="Name in generated code and reports, unique in the profile. "
         "Default: the file name without its suffix.",
@@ -276,6 +277,8 @@ class ModelTable(Table):
         """
         if self.max_instructions is not None:
             return self.max_instructions
+        # A prelinked model is part of the firmware and cannot be replaced: the build
+        # knows its loops, no update brings others.
         return DEFAULT_MAX_INSTRUCTIONS if self.load is Load.PTE else 0
 
     @property
@@ -334,6 +337,7 @@ class ModelTable(Table):
         return self.name.rpartition("_")[0] if self.instances > 1 else ""
 
 
+# 3,000 kept `check` busy for 8 s.
 _MOST_MODELS: Final = 500
 """Each takes milliseconds in every stage, even where all have one program."""
 
@@ -378,6 +382,7 @@ def model_problems(models: Iterable[ModelTable], facts: Facts) -> Iterator[Diagn
         where: KeyPath = ("models", index)
         with suppress(BrokenValueError):
             count += model.instances
+        # Before anything is made of them: instances are multiplied out after the rules.
         if count > _MOST_MODELS:
             yield Diagnostic.of(
                 "too-many-values",
@@ -513,6 +518,7 @@ def _name_problems(
                 expected="a small letter, then small letters, digits or _",
                 hint=f'add name = "{near_name(name, "_") or "model"}"',
             )
+    # The name itself too, though no instance has it: it is what users call the model.
     taken = {name, *instance_names(name, model.instances)}
     for name in sorted(taken):
         first = first_with.setdefault(name, key)
@@ -571,6 +577,8 @@ def _vela_problems(model: ModelTable, where: KeyPath, facts: Facts) -> Iterator[
         return
     if model.vela_.config is not None:
         path = model.vela_.config.written
+        # Vela 5.1 refuses other suffixes; spaces are where ExecuTorch's arm_vela.py
+        # splits the line of options.
         if not path.endswith(".ini") or any(map(str.isspace, path)):
             yield Diagnostic.of(
                 "bad-value",

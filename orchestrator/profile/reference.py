@@ -28,6 +28,8 @@ def json_schema() -> dict[str, Any]:
     )
     for part in (schema, *schema["$defs"].values()):
         part.pop("title")  # the class name
+    # A profile with a base may lack all other keys, as the base has them: required only
+    # without `extends`.
     schema["required"] = ["name"]
     schema["$defs"]["TargetTable"].pop("required")
     schema["if"] = {"not": {"required": ["extends"]}}
@@ -53,6 +55,7 @@ def without_null(node: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     kept = {k: without_null(v) for k, v in node.items() if v is not None}
     branches = kept.get("anyOf", [])
     if {"type": "null"} in branches:
+        # Fields that may be None in Python are left out in TOML.
         (branch,) = (b for b in branches if b != {"type": "null"})
         del kept["anyOf"]
         kept |= branch

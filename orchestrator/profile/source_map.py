@@ -21,6 +21,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and array indices from the top of a TOML file: `("models", 0, "path")`."""
 
 
+# Chosen by hand.
 MOST_PARTS = 100
 """Most parts of a key: longer ones take the square of their length."""
 
@@ -34,6 +35,7 @@ class FindSpan(Protocol):
 
 def find_span(spans: Mapping[KeyPath, SourceSpan], key_path: KeyPath) -> SourceSpan | None:
     """Span of the key path or of its nearest parent that has one."""
+    # A missing key has the line of its table.
     for length in range(len(key_path), 0, -1):
         if span := spans.get(key_path[:length]):
             return span
@@ -104,6 +106,7 @@ class _Scanner:
         self.lines: dict[KeyPath, int] = {}
         self._text = text
         self._at = 0
+        # Once: counting newlines up to each key takes the square of the length.
         self._newlines = [m.start() for m in re.finditer("\n", text)]
         self._item_counts: dict[KeyPath, int] = {}
 

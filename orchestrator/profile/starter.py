@@ -14,6 +14,7 @@ from orchestrator.targets.cores import BOARDS, CPUS
 
 SCHEMA_FILE: Final = "profile.schema.json"
 """The schema beside a new profile, which editors read."""
+# Column of comments: wide enough for the longest usual key with its value. By eye.
 _COMMENT_COLUMN: Final = 34
 
 
@@ -142,6 +143,7 @@ def _budget_lines(new: NewProfile) -> Iterator[str]:
     yield f"{off}[budget]"
     for key, kind, chosen in (("flash", "flash", new.flash), ("ram", "ram", new.ram)):
         size = chosen or _memory_of(new.board, kind)
+        # A comment: a bound that nobody chose must not fail a build.
         yield f"{'' if chosen else '# '}{key} = {_text(size)}"
 
 
@@ -159,4 +161,6 @@ def _line(key: str, value: str, comment: str) -> str:
 
 def _text(value: str) -> str:
     """A basic string of TOML."""
+    # TOML's basic strings have the escapes of JSON; JSON leaves DEL as it is, which
+    # TOML does not allow.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -47,6 +47,8 @@ class Table(BaseModel):
     without it returns that.
     """
 
+    # Frozen: stages are keyed by what they read, and a table that changed later would
+    # not be what the key says. Forbidden: a misspelt key must not be a default.
     model_config = ConfigDict(frozen=True, extra="forbid")
     any_key: ClassVar[tuple[str, type[Table]] | None] = None
     """An example of the other keys that a profile may choose, and their tables."""
@@ -62,6 +64,8 @@ class Table(BaseModel):
     def _complete(cls, value: object, info: ValidationInfo) -> object:
         if info.context is not _SALVAGE or not isinstance(value, dict):
             return value
+        # Required keys that are missing become broken values, so that a table is there
+        # for its other keys; unknown ones are left out, as they are reported already.
         return {
             key: value.get(key, _BROKEN)
             for name, key in keys_of(cls).items()
@@ -80,6 +84,8 @@ class Table(BaseModel):
     def _without_broken(self, info: ValidationInfo) -> Self:
         if info.context is _SALVAGE:
             for name in [n for n, value in self if value is _BROKEN]:
+                # Without the attribute, reading it comes to `__getattr__`: a rule ends
+                # there instead of working with a value that is none.
                 del self.__dict__[name]
         return self
 

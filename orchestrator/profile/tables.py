@@ -56,6 +56,8 @@ from orchestrator.profile.target import (
 )
 from orchestrator.targets.c_names import HEADERS, LIBRARIES
 
+# Rises when an old file would mean something else. Keys that are added leave it: an
+# older version refuses keys that it does not know.
 SCHEMA_VERSION: Final = 1
 _PRODUCT_NAME: Final = "[a-z][a-z0-9-]*"
 _OF_THE_RUNTIME: Final = "orch(-.*)?"
@@ -228,6 +230,7 @@ class TestTable(Table):
     """What `orchestrator test` and `verify` run: docs/commands.md."""
 
     runs: Annotated[
+        # Chosen by hand: `test` runs them in the emulator.
         StrictInt, *whole_number(1, 1000, hint="write how often each method is called")
     ] = Field(
         default=4, description="How often each method is called with random inputs.", examples=[10]

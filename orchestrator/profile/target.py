@@ -46,6 +46,8 @@ class OwnBoard(str):
 
     def __repr__(self) -> str:
         """All that it says: what a build is made of is compared by this text."""
+        # The path alone is not enough: a changed board file would make no stage run
+        # again.
         return f"OwnBoard({str(self)!r}, {self.board!r})"
 
 
@@ -61,6 +63,7 @@ def _board_named(value: str) -> str:
 
 def _choices_by_cpu(schema: dict[str, Any]) -> None:
     """Restrict isa, board, toolchain and float ABI to those of the cpu."""
+    # Editors then offer what fits the core; the rules below say the same with a hint.
     schema["allOf"] = [
         {
             "if": {"properties": {"cpu": {"const": name}}, "required": ["cpu"]},
