@@ -45,6 +45,8 @@ def parser() -> argparse.ArgumentParser:
     what = "print the folder of the CMake package and exit"
     top.add_argument("--cmakedir", action=_CMakeFolder, nargs=0, help=what)
     _add(top, COMMON)
+    # Former names (RENAMED in `manual`) are no commands here: `main` replaces them
+    # before it parses, so that help and completion show today's names alone.
     commands = top.add_subparsers(
         dest="command",
         metavar="COMMAND",
@@ -108,6 +110,8 @@ def _settings(option: Option) -> dict[str, Any]:
     value, brace, among = value.partition("{")
     if brace:
         choices = tuple(among.removesuffix("}").split(","))
+    # An option that may be repeated. Without a default of its own argparse gives None,
+    # and commands would have to tell it from an empty list.
     if value.endswith("..."):
         found |= {"action": "append"} if option.required else {"action": "append", "default": []}
         value = value.removesuffix("...")
@@ -137,6 +141,8 @@ class CommandParser(argparse.ArgumentParser):
     ) -> argparse.Namespace:
         """All arguments; what is left over is an error with its remedy."""
         self._given = args
+        # argparse reports all arguments that are left over with the usage of the top:
+        # the hint needs the command.
         found, rest = self.parse_known_args(args, namespace)
         if rest:
             raise UsageError.wrong(
@@ -146,6 +152,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing and exiting."""
+        # The text is argparse's, which has no other way; tests/unit/cli/test_manual.py
+        # holds it.
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(", message):
             name = f"{self.prog} {match[1]}".partition(" ")[2]
             message = f'there is no command "{name}"'
@@ -209,6 +217,7 @@ class CommandParser(argparse.ArgumentParser):
         return f"run `{commands[name].prog} --help` to see its arguments"
 
 
+# Characters: 17 cores and 39 boards fill a terminal, and hide the hint below.
 _LONG_LIST: Final = 200
 _AFTER: Final = (
     "options of a command follow it: `orchestrator COMMAND --option`; only -q, -v,"

@@ -111,6 +111,8 @@ def _document(text: str) -> Command:
     return _command(text, *_PRODUCTS, output, _JOBS, *_LOCKING)
 
 
+# Each option stands here once. It was in up to five places: functions that add
+# arguments, lists of names in commands, and what a workspace gets (decision 0042).
 COMMANDS: Final = {
     "init": _command(
         "write a profile and a scenario for models",

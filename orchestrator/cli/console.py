@@ -73,9 +73,12 @@ class Console:
         """
         try:
             put(text)
+        # The reader closed its end, as `head` does: no error, see main.
         except BrokenPipeError:
             raise
         except OSError as error:
+            # Else Python tries to flush at exit, and ends with 120 and a message of its
+            # own.
             drop_output()
             reason = (error.strerror or str(error)).lower()
             raise UsageError.of(
@@ -123,6 +126,7 @@ class Console:
         import tempfile  # noqa: PLC0415
         import traceback  # noqa: PLC0415
 
+        # A traceback on the terminal would hide the message; it is kept for the report.
         with tempfile.NamedTemporaryFile(
             "w", prefix="orchestrator-", suffix=".log", delete=False
         ) as file:

@@ -10,6 +10,8 @@ from orchestrator.cli.terminal import say
 from orchestrator.printable import printable_lines
 from orchestrator.shell.stamp import STAMP_NAME, Looked, inputs_of, is_current
 
+# Enough for profiles as `init` writes them. Any other, or a name that a base or
+# workspace gives, is built as usual.
 _NAME = re.compile(rb'^name\s*=\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
 _MOST_BYTES = 1 << 20  # a larger file is not a profile
 

@@ -29,10 +29,13 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
         arguments: Its arguments, without the name of the program.
         shell: Tools to build with; None for those of this machine.
     """
+    # Before parsing: errors of the command line are JSON too.
     console = Console(json="--json" in arguments, shell=shell)
     try:
         arguments, note = _renamed(arguments)
         args = _parsed(arguments, console)
+        # Before any work: a build of minutes should not end at a file that it must not
+        # write.
         check_outputs(args)
         console.settings(color=args.color, quiet=args.quiet, verbose=args.verbose)
         if note and not console.json:
@@ -53,6 +56,7 @@ def run(arguments: Sequence[str], *, shell: Shell | None = None) -> int:
         name = signal.Signals(number).name
         with suppress(OSError):  # the terminal may be gone
             console.status("interrupted" if name == "SIGINT" else f"ended by {name}")
+        # As shells count programs that a signal ended: 130 for SIGINT, 143 for SIGTERM.
         return 128 + number
     except Exception as error:  # noqa: BLE001  # the last resort: never a traceback
         console.bug(error, ISSUES)
@@ -65,6 +69,7 @@ def _renamed(arguments: Sequence[str]) -> tuple[Sequence[str], str]:
     if arguments[:1] == ["help"]:
         wanted = " ".join(arguments[1:]).split()  # of two words in quotes as well
         arguments = [*([] if wanted == ["help"] else wanted), "--help"]
+    # The command is the first word that is no option; `--color` has a value.
     for place, word in enumerate(arguments):
         if now := RENAMED.get(word):
             note = f"note: `orchestrator {word}` is now `orchestrator {now}`"

@@ -96,5 +96,7 @@ def _bold(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Text without what roff reads as markup."""
+    # argparse's help has "%%" for "%". A minus is "\-", since roff takes "-" for a
+    # hyphen that searches and copies do not find.
     text = text.replace("%%", "%").replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text

@@ -27,6 +27,7 @@ GROUPS: Final = {
 
 GROUP_OF: Final = {name: title for title, names in GROUPS.items() for name in names}
 
+# Scripts use them: a former name works as long as nobody else has it.
 RENAMED: Final = {
     "why-not": "why --not",
     "sign": "signature create",
@@ -169,6 +170,7 @@ def _examples() -> dict[str, list[tuple[str, str]]]:
 EXAMPLES: Final = _examples()
 """Command lines of each command, each with what it does."""
 
+# Only for hints: none of them runs anything.
 SYNONYMS: Final = {
     word: command
     for command, words in {

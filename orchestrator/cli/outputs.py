@@ -25,6 +25,8 @@ def check_outputs(args: Namespace) -> None:
     written: dict[str, str] = {}
     for option in given:
         for path in _paths(option, args) if option.writes else ():
+            # Not resolved: a link in the place of an output is refused by itself
+            # (`lost`).
             place = os.path.abspath(path)  # noqa: PTH100  # keeps links
             other = written.setdefault(place, option.long_name)
             found = f"what {other} writes" if other != option.long_name else ""

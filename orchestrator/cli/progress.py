@@ -24,6 +24,7 @@ from orchestrator.shell.reporter import Reporter
 
 # Progress as plain lines, for logs.
 
+# Seconds. Chosen by hand.
 _EVERY_S: Final = 10.0
 """A log shows that something still happens, and no more."""
 
@@ -170,6 +171,7 @@ class Bar(Explained):
             self._started = False
 
 
+# Spinner, bar of 24, count and clock, with their spaces.
 _REST = 50
 """Columns of everything but the text."""
 _LEAST = 20

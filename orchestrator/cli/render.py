@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator.errors import Diagnostic, OrchestratorError, SourceSpan, nearest_path
 from orchestrator.printable import printable
 
+# Columns of the user's line; a file may be one line of megabytes. Chosen by hand.
 _MAX_SOURCE_COLUMNS = 200
 _MIN_GUTTER = 2
 
@@ -95,6 +96,7 @@ def diagnostic_to_json(diagnostic: Diagnostic) -> dict[str, object]:
 
 
 def _excerpt(where: SourceSpan) -> str:
+    # Cut before it is escaped: a file may be one long line with thousands of problems.
     text = printable(where.text[: _MAX_SOURCE_COLUMNS + 1])
     if len(text) > _MAX_SOURCE_COLUMNS:
         return text[:_MAX_SOURCE_COLUMNS] + " ..."

@@ -14,6 +14,8 @@ def open_standard_streams() -> None:
     write to the stream. Writing to a closed stream still fails, as it should.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # Python gives None where a descriptor was closed (`>&-`). Opened in this order,
+        # they take the numbers 0, 1 and 2, which a file of ours must not get.
         if getattr(sys, name) is None:
             # Opened for reading only, so that writing fails.
             descriptor = os.open(os.devnull, os.O_RDONLY)
@@ -52,6 +54,7 @@ def drop_output() -> None:
             stream.flush()
         except OSError:
             with suppress(OSError):
+                # The stream still has the text, and flushes it at exit: into nothing.
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)
@@ -60,4 +63,6 @@ def drop_output() -> None:
 def _encodable(text: str, encoding: str | None) -> str:
     """The text, with escapes for what a stream cannot encode: odd file names."""
     encoding = encoding or "utf-8"
+    # A file name with bytes that are no UTF-8 has lone surrogates, which no stream
+    # takes.
     return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -38,6 +38,7 @@ def _whole(first: int, last: int, problem: str = "", *, base: int = 10) -> _Read
     return read
 
 
+# Chosen by hand: they catch typing errors, before ninja or Python fails at them.
 _MOST_JOBS = 1000
 _MOST_DIGITS = 16
 _MOST_ZERO_POINT = 1 << 15

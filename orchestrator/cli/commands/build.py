@@ -30,6 +30,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     failures: list[OrchestratorError] = []
     looked = Looked()
     for path in args.profiles:
+        # `fastpath` looked at all profiles together, and one had something to do: those
+        # without are told one by one, without loading them.
         if _is_unchanged(path, args, console, looked):
             continue
         try:
@@ -42,6 +44,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
             failures.append(error)
             continue
         if args.depfile is not None:
+            # The library is what a build system links, so it is what a rule of its
+            # depfile is for.
             target = args.depfile_target or report.library
             write_dependencies(args.depfile, target=target, inputs=report.inputs)
         console.status(_summary(report))
@@ -54,6 +58,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.document(found)
     for failure in failures:
         console.problems(failure.diagnostics)
+    # The first failure decides: a build that stopped there would have had this code.
     return failures[0].exit_code if failures else ExitCode.OK
 
 

@@ -82,6 +82,7 @@ def _usage(message: str) -> UsageError:
     return UsageError.wrong(message, "such as: orchestrator cache publish ../objects --key ci.key")
 
 
+# Damaged files that a message names. Chosen by hand.
 _SHOWN = 8
 
 

@@ -24,6 +24,8 @@ from orchestrator.shell.files import read_text_file, reason_of
 
 # Firmware in the field, and programs that are to replace its models.
 
+# In the folder of a build; a lock has the same facts in its table `firmware`. Decision
+# 0015.
 FACTS = "firmware.json"
 
 

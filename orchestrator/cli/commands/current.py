@@ -24,6 +24,7 @@ def make_current(project: Project, console: Console) -> None:
     stamp, options = _stamp(project), project.options
     # Without --lock, a product built with --no-lock runs without a lock.
     has_lock = options.lock is None or stamp == _absolute(options.lock)
+    # --locked and --frozen compare, also where nothing is to be built.
     if stamp is not None and has_lock and not options.locked:
         return
     with console.progress() as reporter:
@@ -68,6 +69,8 @@ def _holds(project: Project, build: Build) -> bool:
         _ = build[inputs.TOOLCHAIN]
     except ToolchainError:
         before = project.notes.inputs("compile") or {}
+        # Without a compiler nothing can be built, but a build that is there may be
+        # current: its notes have the compiler's digest.
         build = build.replace({inputs.TOOLCHAIN: Unread(digest=before.get("toolchain", ""))})
     outputs = known_outputs(project, build)
     if outputs is None:

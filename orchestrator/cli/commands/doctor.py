@@ -19,6 +19,7 @@ from orchestrator.shell.process import run as run_process
 from orchestrator.shell.toolchain import find_emulator, find_toolchain, install_hint
 from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 
+# Columns. Chosen by hand.
 _WIDTH = 80
 
 
@@ -129,6 +130,8 @@ for name in ("torch", "executorch", "ethos-u-vela", "tosa-tools"):
 def _export() -> _Finding:
     """The packages that export needs; they are not imported, which takes seconds."""
     python = interpreter()
+    # In the interpreter that exports, which may be another one
+    # (ORCHESTRATOR_EXPORT_PYTHON).
     done = run_process([python, "-c", _VERSIONS], cwd=Path(), timeout_s=60.0)
     found = done.stdout.splitlines()
     needed = {"torch", "executorch"} <= {line.partition(" ")[0] for line in found}

@@ -124,7 +124,11 @@ def _evaluated(
     session = Session(
         project=project, reporter=reporter, console=console, timeout_s=args.timeout, data=data
     )
+    # A model whose weights the profile rounds has a float model at hand: its own
+    # program.
     rounded = _rounded_model(args, project)
+    # A build takes seconds to minutes; what is wrong with the data shows after one
+    # sample.
     _check_first(data, args, has_reference=bool(args.reference or rounded))
     target = _target(args, session)
     problems = Problems(code="bad-input")
@@ -160,6 +164,8 @@ def _evaluated(
         other = _reference(path, session, method)
         kept = kept.with_name(f"{kept.name}.reference")
         wanted = session.run(other, kept, resume=args.resume)
+        # Data are read once for each firmware. A function with random augmentation
+        # would compare outputs of different inputs.
         if (wanted.names, wanted.digests) != (done.names, done.digests):
             raise bad_data(
                 data.name,
@@ -313,6 +319,8 @@ def _target(args: Namespace, session: Session) -> _Target:
         firmware = (project.folder / product.firmware).read_bytes()
         place = product.board or project.profile.target.cpu
     else:
+        # Kernels give the same bits on all targets, so the model runs on this machine;
+        # exports stay those for the board.
         profile = host_profile(with_programs(project, shell))
         try:
             found = build_on_host(project, profile, "on the host", shell)
@@ -455,6 +463,7 @@ def _layers(
         reading = Project(profile, project.options)
         changed, probes = probed_program(reading, model, name, shell)
         file = project.work / EVALUATIONS / f"{text}.pte"
+        # Two evaluations of a product write the same file.
         with exclusive(project.folder):
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("wb") as output:
@@ -471,6 +480,9 @@ def _layers(
         )
         outputs = session.probe(firmware, count)
         own = len(whole.method.outputs)
+        # Outputs that are kept change the memory plan. If a result differs, the plan or
+        # the program's own state is wrong, and errors of layers would be those of
+        # another program.
         if any(one[:own] != two for one, two in zip(outputs, known, strict=False)):
             raise MismatchError.of(
                 "layers-differ",
@@ -523,6 +535,7 @@ def _missed_bounds(args: Namespace, found: Evaluation) -> tuple[Diagnostic, ...]
         name, value = found.scores.values[0]
         if not holds(value, bound):
             hint = "see worst samples and layers for what is lost, and where"
+            # `--at-least 95` is missed by every model.
             if name in (TOP1, AUC) and bound > 1:
                 hint = f"{name} is a share: 95 % is 0.95"
             problems.append(

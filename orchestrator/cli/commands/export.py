@@ -31,6 +31,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         raise UsageError.wrong(
             "--verify cannot be used with --no-accelerate", "leave one of them out"
         )
+    # Kept exports are those of the accelerated lowering.
     again = args.again or args.verify or not args.accelerate
     choice = ExportChoice(
         accelerate=args.accelerate, verify=args.verify, again=again, deny_float=args.deny_float

@@ -44,6 +44,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     new, code = _chosen(args, given, target, asks=asks)
     profile = args.dir / f"{new.name}.toml"
     scenario = args.dir / "scenarios" / f"{new.name}.json"
+    # Written before it is checked: the check reads files, and a profile with errors
+    # stays, to be corrected.
     done = write_files(
         args.dir,
         create={profile.name: profile_text(new), **code},
@@ -219,6 +221,8 @@ def _checked(profile: Path, console: Console) -> _Checked:
         with console.progress() as reporter:
             project = Project(load(profile), BuildOptions())
             opened = open_build(project, console.shell(reporter))
+            # Exports and reads the models: without programs there is no scenario
+            # either.
             _ = opened[inputs.PROGRAMS]
             build = opened
             document, text = examine(project, build, reporter)

@@ -72,6 +72,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     console.result(document, text(program, args.model.name, methods))
     if problems:
         console.problems(problems)
+    # Programs that this runtime does not support are sound files; damaged ones are not.
     is_shown = all(p.code in _NO_FAILURE for p in problems)
     return ExitCode.OK if is_shown else ExitCode.MODEL
 

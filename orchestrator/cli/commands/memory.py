@@ -86,6 +86,8 @@ def _methods(build: Build) -> Iterator[LinkedMethod]:
         name: replace(of, ports=tuple(replace(port, rows=0) for port in of.ports))
         for name, of in io.items()
     }
+    # Choices are about plans by rows; what the profile chose among them must not decide
+    # what there is to choose.
     other = build.replace({inputs.FUSING: None, inputs.IO: whole})
     for name, methods in other[table.REPLAN].linked.items():
         for method in methods:

@@ -24,6 +24,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
         count = f"{len(blocks):,} block{'s' if len(blocks) != 1 else ''}"
         reporter.working(f"planning {count}")
         plan = plan_blocks(blocks, capacity_bytes=args.capacity)
+        # The proof that builds make as well: whatever planner found the plan, nothing
+        # is printed that overlaps.
         problems = check_plan(blocks, plan)
     if problems:
         raise OrchestratorError(

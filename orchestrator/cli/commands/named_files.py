@@ -35,6 +35,8 @@ def read_model(path: Path) -> Program:
 def read_bytes(path: Path) -> Bytes:
     """The bytes of a program's file. Raises ModelError."""
     try:
+        # Large files are read where they are needed: most commands use none of the
+        # weights.
         return lazy_file(path)
     except OSError as error:
         raise ModelError.of(
@@ -68,6 +70,7 @@ def read_text(path: Path, *, wanted: str, most_bytes: int = MOST_TEXT_BYTES) -> 
         UsageError: It cannot be read.
     """
     try:
+        # Editors and PowerShell on Windows write a byte order mark.
         return read_text_file(path, encoding="utf-8-sig", most_bytes=most_bytes)
     except (OSError, UnicodeDecodeError) as error:
         decoding = isinstance(error, UnicodeDecodeError)
@@ -123,6 +126,7 @@ def write_dependencies(depfile: Path, *, target: str, inputs: Iterable[str]) -> 
             `would-overwrite`: the depfile has the path of one.
     """
     inputs = tuple(inputs)
+    # Inputs are known only after the build; `outputs` has looked at the rest before it.
     if found := lost(str(depfile), (ANY,), inputs):
         raise UsageError(would_overwrite("--depfile", str(depfile), found))
     try:

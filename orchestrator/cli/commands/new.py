@@ -108,6 +108,8 @@ def _words(name: str, target: NewTarget, platform: str) -> dict[str, str]:
         if target.toolchain == "gnu":
             machine = " ".join(cpu.isas[cpu.default_isa].machine_flags)
             compiler = f"{cpu.gnu_prefix}gcc"
+            # No C library: the product has its own start-up and memory functions
+            # (decision 0003).
             link = f"-nostdlib {link} -lgcc"
         else:
             triple, core = cpu.isas[cpu.default_isa].zig_target
@@ -115,6 +117,7 @@ def _words(name: str, target: NewTarget, platform: str) -> dict[str, str]:
             lacks = cpu.default_isa == "dsp" and cpu.clang_triple.startswith("thumbv8m")
             machine = f"-target {triple} -mcpu={core}{'+dsp' * lacks}"
             link += " -Wl,-e,orch_reset"
+            # zig cc turns it on for code that is not optimized.
             flags += " -fno-sanitize=undefined"
         flags = f"{machine} {flags} -ffreestanding -ffunction-sections"
         what = "start-up and text for the board, by semihosting"

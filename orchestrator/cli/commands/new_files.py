@@ -39,6 +39,7 @@ from orchestrator.targets.cores import BOARDS, CPUS, resolve_target
 
 # Questions on a terminal: asked on stderr, answered on stdin.
 
+# Columns.
 WIDTH: Final = 80
 
 
@@ -77,6 +78,7 @@ def ask(
         prompt = f"{question}{shown}: "
     while True:
         say(prompt)
+        # Not `input`, which writes its prompt to stdout, where results go.
         line = sys.stdin.readline()
         if not line:
             say("\n")
@@ -157,6 +159,8 @@ def write_files(
         UsageError: A file exists; nothing was written.
     """
     wanted = [*(folder / name for name in create), *absent]
+    # All are looked at before the first is written: a command that fails leaves nothing
+    # half.
     there = [path for path in wanted if path.exists() or path.is_symlink()]
     UsageError.raise_if([_exists(path) for path in there])
     created, kept = [], []
@@ -181,6 +185,8 @@ def create(path: Path, data: bytes) -> None:
     """Write a file that may not exist. Raises UsageError if it does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        # "x": a file that came since then, or a link that leads nowhere, is not written
+        # over.
         with path.open("xb") as file:
             file.write(data)
     except FileExistsError:
@@ -316,6 +322,8 @@ def _given(text: str, *, asks: bool) -> GivenModel:
 def _function(path: Path, function: str, *, asks: bool) -> str:
     """The callable of a Python file that gives the model."""
     try:
+        # Read, not imported: PyTorch alone takes seconds, and the user's code may do
+        # anything.
         tree = ast.parse(read_text_file(path))
     except (OSError, UnicodeDecodeError, ValueError, SyntaxError) as error:
         line = getattr(error, "lineno", None) or 0

@@ -21,7 +21,9 @@ from orchestrator.running.values import NPY_DTYPES, RunValue, fixed_value, sizes
 from orchestrator.shell.process import Processes
 from orchestrator.shell.reporter import Reporter
 
+# Float kernels of another library sum in another order. Chosen by hand.
 _FLOAT = Tolerance(atol=1e-4, rtol=1e-3)
+# Absolute error of float outputs of a quantized model. Chosen by hand.
 _QUANTIZED = 0.05
 _INT8 = frozenset({ScalarType.Char, ScalarType.Byte})
 
@@ -50,6 +52,8 @@ def new_scenario(name: str, build: Build, processes: Processes, reporter: Report
         processes: Runs ExecuTorch.
         reporter: Gets the progress.
     """
+    # `PCG64` by name: `default_rng` may become another generator, and a scenario with
+    # it.
     random = np.random.Generator(np.random.PCG64(0))
     programs, exported = build[inputs.PROGRAMS], build[inputs.EXPORTED]
     profile = build[inputs.PROFILE]
@@ -60,6 +64,8 @@ def new_scenario(name: str, build: Build, processes: Processes, reporter: Report
     }
     calls = []
     for (model, method), (given, got) in ports.items():
+        # The export has kept the example inputs and PyTorch's outputs: no ExecuTorch
+        # has to run.
         if model in exported and (known := _of_export(exported[model], given, got)):
             calls.append(replace(known, model=model, method=method))
             continue

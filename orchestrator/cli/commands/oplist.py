@@ -39,6 +39,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         ]
     )
     selection = replace(selection, every_operator=selection.every_operator or args.every)
+    # As ExecuTorch's gen_oplist.py does with `--output_path`.
     output = args.output / _FILE_NAME if args.output.is_dir() else args.output
     text = selected_operators_yaml(selection, generator=f"Orchestrator {orchestrator.__version__}")
     write_if_changed(output, text.encode())

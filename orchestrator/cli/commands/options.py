@@ -18,6 +18,8 @@ def build_options(args: Namespace) -> BuildOptions:
     Raises:
         UsageError: Two of its options contradict each other.
     """
+    # Checked here, not by the parser: argparse's groups exclude only what stands in one
+    # group, and --lock is in none.
     options = {one.long_name for one in COMMANDS[args.command].options if one.is_given(args)}
     for option, other in _CONTRADICTIONS:
         if {option, other} <= options:

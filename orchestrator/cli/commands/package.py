@@ -34,6 +34,7 @@ from orchestrator.shell.package_folder import check_package_folder, write_packag
 from orchestrator.shell.sources import licence
 
 _FACTS = ("firmware.json", "memory_plan.json", "product.json", SBOM, STATEMENT)
+# As of `run`.
 _TIMEOUT_S = 600.0
 """Most time for the calls of the self test."""
 
@@ -46,6 +47,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
     check_fit(ecosystem, target, has_library=args.binary)
     name = project.profile.name
     folder = args.package_folder or Path("packages", ecosystem.name, name)
+    # Before the build: it may take minutes, and a folder that is not ours is refused
+    # anyway.
     check_package_folder(folder)
     make_current(project, console)
     answered = _case(args, project, console)
@@ -74,6 +77,7 @@ def _case(args: Namespace, project: Project, console: Console) -> Answer | None:
             f"{product.profile}: no self test, as firmware for {product.board} cannot be run here"
         )
         return None
+    # The first call begins with initial state, as the self test on a device does.
     calls = first_is_fresh(scenario.calls if scenario else random_calls(product))
     firmware = (project.folder / product.firmware).resolve()
     with running(console, product):

@@ -25,6 +25,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
         if not pending:
             prove(build)
             _ = build[table.GENERATE]
+            # A plan needs no compiler: without one, stages that read it run.
             if _toolchain(build) is None:
                 plan = build.replace({inputs.TOOLCHAIN: Unread()}).plan()
             else:

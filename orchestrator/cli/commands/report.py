@@ -40,6 +40,7 @@ from orchestrator.shell.page_server import PageServer
 from orchestrator.shell.signals import Ended
 
 _PAGE = "report.html"
+# Each is a file out of git that is parsed. Chosen by hand.
 _MOST_REVISIONS = 500
 _MOST_ROWS = 20
 """Rows of the history on the terminal; the page has all."""
@@ -54,6 +55,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     project = Project(load(args.profile), build_options(args))
     try:
         (need_current if args.no_build else make_current)(project, console)
+    # A build over its budget has a page all the same: it shows what to make smaller.
     except OverBudgetError:
         note_if_stale(project, console, "sizes")
     if args.svg or args.png:
@@ -225,6 +227,7 @@ def _history(args: Namespace, project: Project) -> History:
     sizes: dict[Path, dict[str, int]] = {}
     found = []
     left_out = 0
+    # One more, to know whether there are more.
     all_revisions = revisions(files, most=_MOST_REVISIONS + 1)
     for revision in all_revisions[-_MOST_REVISIONS:]:
         changed = []
@@ -352,6 +355,7 @@ def _serve(args: Namespace, file: Path, console: Console) -> None:
         except KeyboardInterrupt:
             console.status("stopped")
         except Ended as ended:
+            # Ctrl-C is how one ends the server, no failure; SIGTERM stays one.
             if ended.number != signal.SIGINT:
                 raise
             console.status("stopped")

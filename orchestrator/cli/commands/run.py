@@ -24,6 +24,7 @@ from orchestrator.running.report import Ran
 from orchestrator.running.values import Call
 from orchestrator.shell.files import write_atomic
 
+# Absolute and relative, for outputs of one command line. Chosen by hand.
 _DEFAULT = Tolerance(atol=1e-5, rtol=1e-5)
 
 
@@ -48,6 +49,8 @@ def run(args: Namespace, console: Console) -> ExitCode:
             project, calls, console, passes=args.passes, timeout_s=args.timeout
         )
     else:
+        # Resolved: a build that ends meanwhile moves the link, and the run would read
+        # another file.
         firmware = (project.folder / product.firmware).resolve()
         with running(console, product):
             results = carry_out(product, firmware, calls, timeout_s=args.timeout).results

@@ -51,6 +51,8 @@ from orchestrator.running.values import Call, RunValue
 from orchestrator.shell.files import read_file, reason_of
 from orchestrator.shell.reporter import Reporter
 
+# 64 MiB, chosen by hand; docs/evaluate.md says it. The firmware reads the request as a
+# file, call by call.
 _MOST_REQUEST_BYTES = 64 << 20
 """Size of the inputs that one process gets; larger data sets take several."""
 _STEPS = 10
@@ -79,6 +81,7 @@ class Firmware:
     def run(self) -> Run:
         """What records are of."""
         digest = hashlib.sha256(self.firmware)
+        # Other scales make other inputs of the same samples.
         digest.update(repr(sorted(self.scales.items())).encode())
         return Run(firmware=digest.hexdigest(), model=self.method.model, method=self.method.name)
 
@@ -146,6 +149,8 @@ class Session:
                 expected.append(sample.expected)
                 if number >= known:
                     values = self._inputs(sample, firmware)
+                    # Each sample begins with initial state: results depend neither on
+                    # the order nor on where an evaluation went on.
                     call = Call(method=firmware.method, inputs=values, fresh=True)
                     yield sample.name, sample_digest(sample.inputs), call
 
@@ -154,6 +159,7 @@ class Session:
                 for record in self._results(firmware, calls(), known):
                     records.append(record)
                     keep(record)
+            # Also Ctrl-C, which is the usual end of a long evaluation.
             except BaseException:
                 if len(records) > known:
                     self.console.status(
@@ -253,7 +259,10 @@ def _kept(file: Path, run_: Run, records: Sequence[Record]) -> Iterator[Any]:
         with temporary.open("w", encoding="utf-8") as output:
             output.write(f"{run_.line}\n")
             output.writelines(map(record_line, records))
+        # Written whole, then renamed: a kill before leaves the records that were there.
+        # After it a line is appended for each sample.
         temporary.replace(file)
+        # Line by line: what came before a kill is in the file.
         with file.open("a", encoding="utf-8", buffering=1) as output:
             yield lambda record: output.write(record_line(record))
     except OSError as error:
@@ -294,6 +303,7 @@ _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 _CORRECT = "correct the function: it raised this"
 _SEARCHED = "modules are searched in the current folder and on PYTHONPATH"
+# Characters of the user's exception; some have a whole array. Chosen by hand.
 _MOST_TEXT = 500
 
 
@@ -335,6 +345,7 @@ def _folder(path: Path) -> Files:
     """The files of a folder and of those in it, which have names with `/`."""
     names = [entry.name for entry in path.iterdir() if entry.is_file()]
     for folder in path.iterdir():
+        # .git and .ipynb_checkpoints are no classes.
         if folder.is_dir() and not folder.name.startswith("."):
             names.append(f"{folder.name}/")
             files = (file for file in folder.rglob("*") if file.is_file())
@@ -357,6 +368,7 @@ def function(text: str) -> Callable[..., Any]:
     """
     module, _, name = text.partition(":")
     folder = str(Path.cwd())
+    # As `python -m` does: users' modules are beside their data.
     if folder not in sys.path:
         sys.path.insert(0, folder)
     with users_code(text, "cannot be imported", _SEARCHED):
@@ -379,6 +391,7 @@ def users_code(text: str, what: str, hint: str = _CORRECT) -> Iterator[None]:
         UsageError: The code raised (`user-code`).
     """
     try:
+        # stdout has the result, with --json nothing else.
         with redirect_stdout(sys.stderr):
             yield
     except Exception as error:

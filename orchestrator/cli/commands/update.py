@@ -68,6 +68,7 @@ def _pack(args: Namespace, console: Console) -> ExitCode:
     model = model_to_replace(firmware, args.model)
     identity, version = _accepted(facts.get(update_fact(model)), model, args.firmware)
     program = _program(args.file, lock, model, console)
+    # The proof comes before the signature: what is signed can be installed.
     problems = replacement_problems(firmware, program, model, file=str(args.file))
     if problems:
         console.document({"ok": False, "problems": [diagnostic_to_json(p) for p in problems]})

@@ -55,6 +55,7 @@ def follow(args: Namespace, console: Console, watch: Watch) -> ExitCode:
     file = member_at(args.profile)[0] if is_name(args.profile) else args.profile
     profile = os.path.abspath(file)  # noqa: PTH100  # keeps links
     began = time.time_ns()
+    # The first build tells which files to watch.
     before, ok = _build(args, console, None)
     folders: frozenset[Path] = frozenset()
     events: Iterator[set[str]] = iter(())
@@ -67,6 +68,8 @@ def follow(args: Namespace, console: Console, watch: Watch) -> ExitCode:
             unseen = True
         # One that goes on also has what changed while the build ran; a new one has not.
         for found in events:
+            # A new watch knows nothing of what was saved while the build ran: time
+            # stamps do.
             missed = _saved_since(began, inputs, Path(profile).parent) if unseen else ()
             unseen = False
             changed = found.union(missed)
@@ -101,8 +104,10 @@ def _is_output(path: str, folder: Path) -> bool:
     return not _OUTPUT_FOLDERS.isdisjoint(parts) or path.endswith((".lock", "~"))
 
 
+# Milliseconds.
 _FIRST_MS = 500
 """After which files are compared that were saved before they were watched."""
+# Seconds, as of `run`.
 _TIMEOUT_S = 600.0
 """Most time for a run of the scenario."""
 _OUTPUT_FOLDERS = frozenset({"build", ".work", ".out", "__pycache__"})
@@ -111,6 +116,8 @@ _OUTPUT_FOLDERS = frozenset({"build", ".work", ".out", "__pycache__"})
 def _folders(inputs: Iterable[str]) -> frozenset[Path]:
     """The folders of the inputs that exist; those below another one are left out."""
     found = {Path(path).parent for path in inputs}
+    # watchfiles watches recursively: a folder below another would report each change
+    # twice.
     return frozenset(
         folder for folder in found if folder.is_dir() and not found.intersection(folder.parents)
     )
@@ -118,6 +125,7 @@ def _folders(inputs: Iterable[str]) -> frozenset[Path]:
 
 def _build(args: Namespace, console: Console, before: _Built | None) -> tuple[_Built | None, bool]:
     """Build and show the result; the build that was right last, and if it is this."""
+    # No lock: what is saved every minute is not yet what anybody wants to commit.
     options = BuildOptions(out=args.out, jobs=args.jobs, write_lock=False)
     try:
         with console.progress() as reporter:
@@ -192,6 +200,8 @@ def _watcher() -> Watch:
     def changes(folders: frozenset[Path]) -> Iterator[set[str]]:
         for found in watch(
             *folders,
+            # Its own filter leaves out what editors and Python write, and also files
+            # that a profile may name.
             watch_filter=None,
             raise_interrupt=True,
             rust_timeout=_FIRST_MS,

@@ -74,11 +74,15 @@ def run_workspace(args: Namespace, console: Console, kind: Kind | Work) -> ExitC
     done = []
     known: dict[str, Outcome] = {}
     if kind is Kind.BUILD and not args.locked and not args.frozen:
+        # Products with nothing to do are told apart here by their stamps: no worker is
+        # started for them.
         known = unchanged(products, file.parent, looked, uses_lock=not args.no_lock)
     rest = [product for product in products if product.name not in known]
     outcomes: Iterable[Outcome] = known.values()
     if rest:
         outcomes = chain(outcomes, _worked(rest, file, console, kind, args))
+    # As they come, so that a line of progress appears at once; the table has the order
+    # of the workspace.
     for outcome in outcomes:
         _say(console, outcome)
         then = outcome.before if before is None else before.get(outcome.product.name)
@@ -86,6 +90,7 @@ def run_workspace(args: Namespace, console: Console, kind: Kind | Work) -> ExitC
     ordered = in_order(done)
     what = str(kind) if isinstance(kind, Kind) else args.command
     _report(args, console, what, ordered, file)
+    # By name, not by time: the exit code is the same each time.
     first = min(
         (one for one in ordered if one.failed), key=lambda one: one.product.name, default=None
     )
