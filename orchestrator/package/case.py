@@ -14,6 +14,7 @@ from orchestrator.running.product import Product, ProductMethod
 from orchestrator.running.protocol import encode_request, untraced
 from orchestrator.running.values import Call
 
+# Fixed: packages of the same build have the same bytes. Chosen by hand.
 _SEED: Final = 20
 
 
@@ -54,11 +55,13 @@ def random_calls(product: Product) -> tuple[Call, ...]:
 
 def first_is_fresh(calls: Sequence[Call]) -> tuple[Call, ...]:
     """The calls, so that the first one begins with methods as they were linked."""
+    # On a device the self test may run after the application has called methods.
     return (replace(calls[0], fresh=True), *calls[1:]) if calls else ()
 
 
 def case_of(calls: Sequence[Call], response: bytes) -> Case:
     """The case of calls and of what the firmware answered."""
+    # Times of trace hooks differ each time; the self test compares the other bytes.
     data, ends = untraced(response, calls)
     names = (f"{call.method.model}.{call.method.name}" for call in calls)
     return Case(

@@ -121,6 +121,8 @@ _ALL: Final = (
             ("main.yml.j2", "examples/hello/main/idf_component.yml"),
             ("main.c.j2", "examples/hello/main/main.c"),
         ),
+        # Espressif's chips are RISC-V, or Xtensa, which no target is; Linux is
+        # ESP-IDF's own.
         families=frozenset({Family.RISCV, Family.LINUX}),
     ),
     Ecosystem(
@@ -131,6 +133,7 @@ _ALL: Final = (
             ("hello.ino.j2", "examples/hello/hello.ino"),
         ),
         headers="src",
+        # Where Arduino looks for precompiled libraries.
         library="src/{arduino_folder}/lib{name}.a",
         families=frozenset({Family.ARM, Family.RISCV}),
     ),
@@ -170,6 +173,7 @@ _ALL: Final = (
             ("lib.rs.j2", "src/lib.rs"),
             ("hello.rs.j2", "examples/hello.rs"),
         ),
+        # `src` is the crate's own, of Rust.
         sources="native",
         is_c=False,
     ),

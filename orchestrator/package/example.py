@@ -41,6 +41,7 @@ def _arguments(port: Port) -> Iterator[tuple[str, str]]:
     """Declaration and argument of each parameter of a port; none if it has others."""
     value, name = port.value, port.name
     if isinstance(value, TensorValue):
+        # Memory of the caller has to begin as arenas do; Misaligned otherwise.
         aligned = "__attribute__((aligned(16))) " if port.is_given else ""
         yield f"{aligned}static {port.c_type} {name}[{max(value.numel, 1)}]", name
         if value.is_dynamic:

@@ -60,6 +60,8 @@ def code_script(
         api: Functions in C without the product's namespace in their names.
         files: Sources whose functions may have any name; names without folder.
     """
+    # A namespace is mangled with its length before it. `.text.*` also takes the parts
+    # that compilers move away, `.text.unlikely.NAME`.
     namespace = f"{base}_orch"
     patterns = [
         f".text.*{len(namespace)}{namespace}*",
@@ -67,6 +69,7 @@ def code_script(
         *(f".text.{n} .text.*.{n} .text.{n}.* .text.*.{n}.*" for n in sorted(api)),
     ]
     lines = [f"*({pattern})" for pattern in patterns]
+    # Sources of the user keep their names in C, so they are found by file.
     lines += [f"*{name}.*(.text .text.*)" for name in sorted(files)]
     return "".join(
         [
@@ -321,6 +324,8 @@ def _sources(built: Built, places: Places, base: str) -> dict[str, bytes]:
     common = (*common_defines(units), ("orch", f"{base}_orch"), *own.items())
     runner = next(unit_of(u) for u in built.commands.units if u.source == RUNNER)
     config = f"{places.sources}/{base}_config.h"
+    # Headers that the build gives by `-include`: here each source includes them by the
+    # header of the configuration.
     forced = sorted({path for unit in units for path in unit.forced})
     relative = [places.of(p).removeprefix(f"{places.sources}/") for p in forced]
     assembly = built.files[MODELS].decode()
@@ -380,6 +385,7 @@ def _own_names(assembly: str, base: str) -> Callable[[str], str]:
 
 def _digest(files: Mapping[str, bytes]) -> str:
     digest = hashlib.sha256()
+    # Sorted by path, each with its digest: no two sets of files give the same text.
     for path, data in sorted(files.items()):
         digest.update(f"{path}\n{hashlib.sha256(data).hexdigest()}\n".encode())
     return digest.hexdigest()

@@ -64,6 +64,8 @@ def arduino_folder(target: Target) -> str:
 
     Source: Arduino library specification, "Precompiled binaries".
     """
+    # Arduino's builder makes the name of the folder of `{build.mcu}`, then
+    # `{build.fpu}` and `{build.float-abi}` if a core of Arduino has both.
     prefixes = ("-mfpu=", "-mfloat-abi=")
     flags = target.isa.machine_flags
     parts = [f.removeprefix(p) for p in prefixes for f in flags if f.startswith(p)]
@@ -81,6 +83,7 @@ def package_files(ecosystem: Ecosystem, built: Built, *, has_library: bool) -> d
     """
     names = {"name": built.name, "arduino_folder": arduino_folder(built.target)}
     library = ecosystem.library.format(**names) if has_library else ""
+    # The self test of a library is a header in C and C++.
     if not ecosystem.is_c:
         built = replace(built, typed_test="")
     product = product_of(

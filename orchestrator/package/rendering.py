@@ -18,10 +18,12 @@ def rendered(template: str, **values: object) -> str:
 def _templates() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("orchestrator.package"),
+        # A misspelt name in a template is an error, not an empty text.
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        # Only the pack's description is XML; in C and CMake escapes would be wrong.
         autoescape=jinja2.select_autoescape(("pdsc.j2",), default=False),
     )
     environment.globals["byte_rows"] = byte_rows

@@ -14,6 +14,7 @@ from orchestrator.program.program import Program
 from orchestrator.program.values import StringValue, TensorValue
 
 _NUMBERS: Final = {"float": "f32", "double": "f64"}
+# As in the C API: a bool is uint8_t there.
 _SCALARS: Final = {"int": ("i64", "1"), "double": ("f64", "0.5"), "bool": ("u8", "1")}
 _TAKEN: Final = "self_test"
 """What the product's own function is called."""
@@ -84,6 +85,8 @@ def _parameter(port: Port) -> _Parameter | None:
     value, name = port.value, port.name
     if isinstance(value, TensorValue):
         item = _number(port.c_type)
+        # Sizes that change and memory of the caller have no type of Rust that says what
+        # is allowed.
         if item is None or value.is_dynamic or port.is_given:
             return None
         array = f"[{item}; {max(value.numel, 1)}]"

@@ -29,6 +29,7 @@ _INCLUDE: Final = re.compile(
 _ASSEMBLY: Final = re.compile(r"\basm\((.*?)\);$", re.DOTALL | re.MULTILINE)
 _SECTION: Final = re.compile(r'\bsection\("([^"]+)"\)')
 _SYMBOL: Final = re.compile(r"\borch_\w+")
+# The first that fits counts, so the longer ones come first.
 _MOVED: Final = (
     (_LIBRARY_SOURCES, "runtime/"),
     (f"{SOURCES}/runtime/include/", ""),
@@ -89,6 +90,7 @@ def unit_of(unit: CompileUnit) -> Unit:
     return Unit(
         path=unit.source,
         defines=tuple((name, value or "1") for name, _, value in macros),
+        # The packager's C library has those headers; ours are for builds without one.
         folders=tuple(f for f in folders if f != _FREESTANDING),
         forced=tuple(after for flag, after in pairwise(flags) if flag == "-include"),
     )
@@ -109,6 +111,8 @@ def library_units(units: Iterable[CompileUnit]) -> tuple[Unit, ...]:
 
 def common_defines(units: Iterable[Unit]) -> tuple[tuple[str, str], ...]:
     """Macros that all units have, in their order."""
+    # Compared as they are: a macro of the same name with another value stays with each
+    # source.
     first, *others = units
     return tuple(d for d in first.defines if all(d in unit.defines for unit in others))
 
@@ -164,6 +168,8 @@ def packaged_sources(
                 own = [d for d in unit.defines if d not in shared]
                 text = _beginning(own, place, config) + text  # noqa: PLW2901
             data = text.encode()
+            # One header with other includes for each source would be two files: there
+            # is none, and if one comes, it is an error here and not a wrong package.
             if made.setdefault(place, data) != data:
                 raise ValueError(f"{path} includes other files from {unit.path}")
     return made
@@ -241,6 +247,8 @@ def constants_source(head: str, assembly: str, files: Mapping[str, Bytes]) -> st
     """
     body, _, _ = assembly.partition("#if defined(__ELF__)")
     rest = _SAME.sub("", _BLOCK.sub("", body))
+    # Assembly of another form is no longer what this function knows: an error, not a
+    # constant less.
     if re.sub(r"//.*", "", rest).strip():
         raise ValueError(f"unknown assembly: {rest.strip()[:200]}")
     blocks = [_array(match, files) for match in _BLOCK.finditer(body)]

@@ -22,8 +22,10 @@ from orchestrator.running.npy import Array
 from orchestrator.running.protocol import CallResult
 from orchestrator.running.values import Call, ListValue, RunValue
 
+# ARENA_ALIGNMENT; memory that the caller gives needs as much.
 _ALIGNMENT: Final = 16
 """Alignment of tensors, in bytes."""
+# Little-endian, as all targets are.
 _FORMATS: Final = {"int64_t": "<q", "double": "<d", "uint8_t": "<B"}
 _SIGN: Final = 0x80
 """Between the bytes of int8 numbers and of uint8 numbers larger by 128."""
@@ -130,6 +132,8 @@ class _CallText:
         place = f"{name}_bytes"
         if port.is_given or not port.is_input:
             place = f"(memory + {self.memory_bytes})"
+            # All calls use one block of memory, one after the other: its size is that
+            # of the largest.
             self.memory_bytes += -(-most // _ALIGNMENT) * _ALIGNMENT
         if port.is_given and port.is_input:
             before += f"  memcpy({place}, {name}_bytes, sizeof {name}_bytes);\n"
