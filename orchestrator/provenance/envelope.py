@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 # Lists of what is published: files that a step gave, by what it was made from.
 
+# The name of the format; a list of another one is not read.
 OBJECTS_TYPE: Final = "https://orchestrator.dev/objects/v1"
+# Checked before use: keys and names become paths of files in the cache and at the
+# place.
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _KEY: Final = re.compile("[0-9a-f]{32,64}")
 _NAME: Final = re.compile("[a-z][a-z0-9_]*[.][a-z]+")
@@ -69,6 +72,8 @@ def read_object_list(payload: bytes) -> PublishedList:
                 and all(_is_export(*entry) for entry in exports.items())
                 and all(type(size) is int and size >= 0 for size in sizes.values())
             ):
+                # A digest without a size cannot be fetched within bounds (decision
+                # 0036), so what has one is left out.
                 known = sizes.keys()
                 return PublishedList(
                     objects={k: f for k, f in objects.items() if known >= {*f.values()}},
@@ -221,6 +226,8 @@ def open_envelope(data: bytes, key: PublicKeyTypes, *, file: str) -> Signed:
             ("signed with", ", ".join(sorted(envelope.signatures)) or "no key"),
             hint="do not trust it; ask who signed it for the right key",
         ) from error
+    # The type is signed too, but says what the signer claimed: a list of objects that
+    # is signed as an SBOM is no list.
     expected = payload_type_of(envelope.payload)
     if envelope.payload_type != expected:
         raise _refused(
@@ -299,10 +306,12 @@ def device_signer(key: PrivateKeyTypes, *, file: str) -> Sign:
     if isinstance(key, ed25519.Ed25519PrivateKey):
         return key.sign
     if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == "secp256r1":
+        # RFC 6979: the same update has the same bytes each time.
         scheme = ec.ECDSA(SHA256(), deterministic_signing=True)
 
         def sign(message: bytes) -> bytes:
             r, s = decode_dss_signature(key.sign(message, scheme))
+            # Devices take the two numbers, not DER, which needs a parser.
             return r.to_bytes(_HALF, "big") + s.to_bytes(_HALF, "big")
 
         return sign

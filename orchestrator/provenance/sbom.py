@@ -36,6 +36,8 @@ DISTRIBUTION: Final = "pte-orchestrator"
 
 def document_bytes(document: object) -> bytes:
     """JSON, the same bytes for equal documents."""
+    # Insertion order, not sorted: the order of the specification is easier to read, and
+    # it is always the same.
     return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
 
 
@@ -69,6 +71,7 @@ def statement(
         python: Versions of distributions.
         outputs: Digests of what was published, by path.
     """
+    # Settings decide how a model was exported; files are among the dependencies.
     settings = {k: v for k, v in exports.items() if f" {_FILE}" not in k}
     return {
         "_type": STATEMENT_TYPE,
@@ -239,10 +242,13 @@ def sbom(product: SbomProduct) -> dict[str, object]:
         ],
         "formulation": [{"components": [*_formulation(product)]}],
     }
+    # CycloneDX wants a serial number for each document; a random one would change the
+    # lock with each build.
     serial = uuid.uuid5(uuid.NAMESPACE_URL, f"{PROJECT}#{document_bytes(content).decode()}")
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
+        # Model cards came with CycloneDX 1.5; decision 0033.
         "specVersion": "1.6",
         "serialNumber": f"urn:uuid:{serial}",
         "version": 1,
@@ -353,6 +359,8 @@ def _files(
         _without_empty(
             {
                 "type": "file",
+                # `bom-ref` must be unique in the document, and files of users may have
+                # one name.
                 "bom-ref": f"{owner}: {PurePosixPath(path)} {sha256[:12]}",
                 "name": path,
                 "hashes": _hashes(sha256),
