@@ -72,6 +72,8 @@ def firmware_of(
             for method in [programs[place.model].method(place.method)]
         ),
         inline_constants=inline_constants,
+        # Only if sizes depend on it: locks of products without scratch memory stay the
+        # same.
         isa=isa if any(rule.scratch for rule in rules) else "",
         rules=rules,
         data=tuple(
@@ -89,6 +91,8 @@ def kernel_rules(resolution: Resolution) -> tuple[KernelRule, ...]:
         kernels = [binding.kernel for binding in operator.bindings]
         sizes = {name: size for kernel in kernels for name, size in kernel.scratch}
         scratch = tuple((n, size) for n, size in sorted(sizes.items()) if size != "0")
+        # Which of several kernels takes a call is not among the facts: the condition of
+        # one would refuse calls of another.
         requires = kernels[0].requires if len(kernels) == 1 else ()
         if scratch or requires:
             rules.append(KernelRule(schema=operator.schema, scratch=scratch, requires=requires))
@@ -118,6 +122,7 @@ def check_compat(
         file: Of the program, for messages.
     """
     problems = []
+    # The device rejects the file as ExecuTorch wrote it (decision 0015).
     if program.original is not None:
         problems.append(
             Diagnostic.of(
@@ -243,6 +248,7 @@ class _MethodCheck:
             if isinstance(value, TensorValue) and value.allocation is not None
         }
         for memory_id in sorted(used):
+            # Arena 0 is that of constants; ids past the firmware's have nothing.
             has = (0, *place.arena_bytes, *(0,) * memory_id)[memory_id]
             needs = method.arena_bytes[memory_id]
             # The device requires an arena to exist even if it is empty.
@@ -264,6 +270,8 @@ class _MethodCheck:
                 ("expected", "the opposite, as in the firmware"),
                 hint="build firmware with this program",
             )
+        # The device does not prove memory plans: a program from elsewhere is trusted
+        # for its plan, unless it is refused here. The first fault is enough.
         for fault in plan_faults(method, _schemas(self._firmware))[:1]:
             yield self._problem(
                 "unsound-plan",
@@ -359,6 +367,7 @@ class _MethodCheck:
                 why = self._unmet_condition(call)
                 if not why:
                     continue
+            # One problem for each cause: a wrong operator is called hundreds of times.
             seen.setdefault((str(call.operator), why), (call.instruction, why))
         for (operator, _), (instruction, why) in seen.items():
             if not why:

@@ -18,6 +18,8 @@ from orchestrator.core.kernel import KernelKey
 from orchestrator.core.operator import OperatorName, OpSchema, parse_schema
 from orchestrator.selection.resolution import TableEntry
 
+# These words stand in locks of firmware in the field: a new meaning needs a new word,
+# and all of them are read for ever.
 _ANY_KEY: Final = "any"
 _AND: Final = "; "
 _COMMON: Final = "c"
@@ -127,6 +129,8 @@ def firmware_facts(firmware: Firmware) -> tuple[tuple[str, str], ...]:
         found[f"memory {name}"] = f"{method.state_bytes} {sizes}".strip()
         for side in ("input", "output"):
             for index, text in enumerate(getattr(method, f"{side}s")):
+                # Three digits: names are sorted as text, and order is what tells inputs
+                # apart.
                 found[f"{side} {name} {index:03}"] = text
     for (model, constant), text in firmware.data:
         found[f"data {model}.{constant}"] = text
