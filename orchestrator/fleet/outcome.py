@@ -58,6 +58,7 @@ class Outcome:
         return self.exit_code is not ExitCode.OK
 
 
+# Lines of the table [size] as build/lockfile.py writes them: one key on a line.
 _SIZE = re.compile(r'^"(flash|ram)" = "(\d+) bytes"$', re.MULTILINE)
 
 

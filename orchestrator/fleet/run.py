@@ -45,12 +45,16 @@ def run_tasks(
     if scheduler is not None:
         from orchestrator.fleet.scheduler import scheduled_outcomes  # noqa: PLC0415
 
+        # Workers of a scheduler share their machine; how many there are is not known
+        # here.
         given = replace(options, jobs=options.jobs or 1)
+        # Where all workers see it; /tmp is of one machine.
         shared = workspace.absolute().parent / "build"
         shared.mkdir(exist_ok=True)
     else:
         cores = options.jobs or _usable_cores()
         workers = min(cores, len(products))
+        # ninja of each worker would start as many compilers as there are cores.
         given = replace(options, jobs=max(1, cores // workers))
         shared = None
     with TemporaryDirectory(prefix=".orchestrator-", dir=shared) as command:
@@ -73,6 +77,7 @@ def run_tasks(
 def _usable_cores() -> int:
     """Cores that this process may run on; where the system does not say, all."""
     if hasattr(os, "sched_getaffinity"):
+        # Containers and `taskset` give fewer cores than the machine has.
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -152,10 +157,13 @@ def junit_text(
 
 
 def _xml(text: str) -> str:
+    # Messages have names out of programs; one such character makes a CI service refuse
+    # the whole file.
     return _NOT_XML.sub("\ufffd", text)
 
 
 def _attribute(text: str) -> str:
+    # Line ends in an attribute would be read as spaces.
     return quoteattr(_xml(text), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+# Seconds. Chosen by hand.
 _CONNECT_S: Final = 10
 _ONE_TASK = threading.Lock()
 """One task at a time in each worker: builds are not made for threads."""
@@ -72,6 +73,8 @@ def _on_workers(client: Client, address: str, tasks: Sequence[Task]) -> Iterator
             _do,
             task,
             folder,
+            # Dask takes tasks of one key for the same and gives the result of an
+            # earlier command.
             key=f"{task.kind} {task.product.name} {secrets.token_hex(8)}",
             workers=usable,
             pure=False,
@@ -94,6 +97,7 @@ def _usable_workers(client: Client, address: str, workspace: Path) -> list[str]:
     """
     probe = workspace.parent / "build" / f".probe-{secrets.token_hex(8)}"
     probe.parent.mkdir(exist_ok=True)
+    # A new name each time: a file of an earlier command may be in a cache of NFS.
     write_atomic(probe, b"")
     try:
         found = client.run(_facts, str(probe), on_error="return")
@@ -130,6 +134,7 @@ def _unusable(address: str, found: str) -> ToolchainError:
 @cache
 def own_facts() -> dict[str, str]:
     """What has to be the same on all machines: it decides about bytes."""
+    # By content, not by version: a checkout with changes has the same version.
     whole = hashlib.sha256()
     for path in package_files():
         whole.update(path.read_bytes())
@@ -150,5 +155,6 @@ def _facts(probe: str) -> dict[str, str]:
 
 def _do(task: Task, folder: Path) -> Outcome:
     """Do a task as if in a folder; a worker runs this, in one of its threads."""
+    # The current folder is that of the process: paths of profiles start there.
     with _ONE_TASK, chdir(folder):
         return own_worker().do(task)

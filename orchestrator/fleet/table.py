@@ -90,6 +90,8 @@ def by_cause(outcomes: Iterable[Outcome]) -> list[tuple[str, list[Diagnostic]]]:
     for one in outcomes:
         product = one.product
         named = (str(product.profile), str(product.lock_file), product.name)
+        # Names in messages are what differs between products with one cause; whole
+        # words only.
         own = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, named))})(?![\w-])")
         for found in one.problems:
             texts = (found.code, found.message, found.hint, *chain(*found.notes))
@@ -145,6 +147,7 @@ def _markdown_table(outcomes: Sequence[Outcome]) -> str:
 
 
 _SPECIAL = str.maketrans(
+    # What GitHub's Markdown reads as markup, and as formulas between `$`.
     {c: f"\\{c}" for c in "\\|`*_[]~$"} | {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 )
 _LINKING = re.compile(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
@@ -157,6 +160,7 @@ def _plain(text: str) -> str:
     Sites look for mentions and addresses in what Markdown and its entities became, so
     that no escape helps; a comment parts them.
     """
+    # An empty comment between the characters: escapes do not stop a mention.
     return _LINKING.sub("<!-- -->", printable(text).translate(_SPECIAL))
 
 

@@ -150,6 +150,9 @@ class Worker:
 
     def _begin(self, task: Task) -> None:
         """Read what the tasks of a command share; a scheduler's worker outlives it."""
+        # By the folder of the command, which is new each time: files that tasks share
+        # are read once for each command, not once for a worker of a scheduler, which
+        # may live for days.
         if self._command == (task.command, task.workspace):
             return
         self._workspace = read_workspace(task.workspace)
