@@ -10,8 +10,11 @@ from orchestrator.method.lifetimes import Lifetime, live_bytes
 from orchestrator.report import svg
 from orchestrator.report.facts import ArenaFacts, MethodFacts
 
+# Units of the picture, 960 wide: margins, then heights of the plot, of the strip of
+# live bytes below it, and of the texts between. By eye.
 _LEFT, _RIGHT, _TOP = 84, 12, 30
 _PLOT, _STRIP, _SPACE, _FOOT = 300, 60, 38, 34
+# Chosen by hand: the page has the pictures of all arenas.
 _MOST: Final = 800
 """Most tensors that are drawn: the largest."""
 _LABEL_HEIGHT: Final = 14
@@ -115,6 +118,8 @@ class _Picture:
         yield from self._legend()
         yield from self._axes()
         lives = sorted(self.arena.lives, key=lambda v: (v.begin - v.end, v.first))
+        # In the order of time, so that Tab and screen readers go through a run as it
+        # happens.
         for number, life in enumerate(sorted(lives[:_MOST])):
             yield from self._block(life, is_first=number == 0)
         yield from self._axis()

@@ -233,6 +233,8 @@ def report_facts(
         budget_ram: Likewise.
     """
     schemas = resolution.schemas
+    # Kernels are bound to instructions of the program as it came; passes keep for each
+    # of theirs which that was.
     kernels = {
         (origin.source, origin.method, origin.instruction): binding
         for operator in resolution.operators
@@ -450,6 +452,8 @@ class _Flow:
         place = place_of(self._values[index], index)
         if place is not None:
             here = self._places.setdefault(place.space, [])
+            # Writes that a later one covers can no longer be read: the list stays as
+            # short as what lies there now.
             here[:] = [w for w in here if not place.holds(w[0])]
             here.append((place, step))
 

@@ -10,6 +10,7 @@ from orchestrator.measure import By, changed_rows
 from orchestrator.measure.size import SizeReport
 from orchestrator.report import svg
 
+# Units of the picture. By eye.
 _LEFT, _RIGHT, _TOP, _PLOT, _FOOT = 84, 16, 34, 150, 26
 _SHOWN: Final = ("flash", "ram")
 
@@ -95,6 +96,8 @@ def _chart(
 
     def place(index: int, value: int) -> tuple[float, float]:
         share = index / max(len(points) - 1, 1)
+        # 1.08: room above the highest point. From 0, as a cut axis makes small changes
+        # large.
         return (_LEFT + 8 + (right - _LEFT - 16) * share, floor - _PLOT * value / (most * 1.08))
 
     title = {"flash": "Flash", "ram": "RAM"}[name]

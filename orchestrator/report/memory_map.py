@@ -14,6 +14,7 @@ from orchestrator.measure.size import SizeReport
 from orchestrator.report import svg
 from orchestrator.report.facts import MethodFacts, ReportFacts
 
+# Units of the picture. By eye.
 _LEFT, _RIGHT = 12, 12
 _BAR, _ZOOM, _GAP, _CAPTION = 14, 40, 16, 20
 _ZOOM_BELOW: Final = 0.6
@@ -237,6 +238,7 @@ def _section(
 
 # The flash of a product as a tree, and its treemap.
 
+# Units of the picture; gaps and heights of texts likewise. By eye.
 _HEIGHT: Final = 430
 _HEADER: Final = 18
 _BAR_GAP: Final = 2.0
@@ -388,6 +390,7 @@ class _Treemap:
         cells = _limited([c for c in cells if c.size_bytes])
         if not cells or width <= 0 or height <= 0:
             return
+        # squarify wants areas that fill the box, and sorted sizes.
         sizes = squarify.normalize_sizes([c.size_bytes for c in cells], width, height)
         found = squarify.squarify(sizes, x, y, width, height)
         for cell, place in zip(cells, found, strict=True):

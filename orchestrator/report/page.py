@@ -233,6 +233,8 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(asset),
+        # Names come from programs: control characters and marks of direction would
+        # change what a reader sees.
         finalize=lambda v: printable(v) if type(v) is str else v,
     )
     environment.filters |= {
@@ -255,12 +257,15 @@ def _template() -> jinja2.Template:
 _MOST_CLASSES: Final = 20
 """Largest confusion matrix that is shown whole."""
 
+# 2 to the 53 is where numbers of JavaScript, and of other readers of JSON, lose digits.
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 53)]
 Number: TypeAlias = float | Literal["inf", "-inf", "nan"]
 """JSON has no numbers that are not finite."""
 
 
 class _Record(BaseModel):
+    # Files of a newer version may say more: what this page shows has to be right, the
+    # rest is not read.
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # The page lays the graph out where it is read. `report --svg graph` runs the same script in an
 # engine of the extra `pictures`.
 
+# The layout runs in the reader's browser; above this the page has the table alone.
+# Chosen by hand.
 MOST_DRAWN: Final = 1500
 """Most instructions of a method whose graph is laid out."""
 _STACK_BYTES: Final = 256 * 1024 * 1024
@@ -156,6 +158,7 @@ def _drawn(arguments: str) -> dict[str, Any]:
     def draw() -> None:
         try:
             engine = quickjs.Context()
+            # Half of the thread's: quickjs has to stop before that is used up.
             engine.set_max_stack_size(_STACK_BYTES // 2)
             for script in (_BROWSER, asset("vendor/dagre.min.js"), asset("graph.js")):
                 engine.eval(script)
@@ -188,6 +191,7 @@ def drawn_methods(facts: ReportFacts) -> Iterator[MethodFacts]:
 KINDS: Final = ("flash", "memory", "arena", "graph")
 _SCALE: Final = 2.0
 """Pixels of a PNG for each unit of the picture."""
+# 40 million pixels of 4 bytes are 160 MB. Chosen by hand.
 _MOST_PIXELS: Final = 40_000_000
 """Most pixels of a PNG; larger pictures are drawn smaller."""
 _PAPER: Final = "#ffffff"

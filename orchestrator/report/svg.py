@@ -127,6 +127,8 @@ def size_of(picture: str) -> tuple[float, float]:
 
 def _styles() -> str:
     """Styles without variables, which only browsers know: light, then dark ones."""
+    # charts.css has the light variables in its first block and the dark ones in its
+    # last.
     blocks = re.findall(r":root[^{]*{([^}]*)}", asset("charts.css"))
     rules = re.sub(
         r"@media[^{]*{\s*:root[^{]*{[^}]*}\s*}|:root[^{]*{[^}]*}", "", asset("charts.css")
