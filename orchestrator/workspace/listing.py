@@ -52,6 +52,8 @@ def read_listing(file: Path, looked: Looked) -> Listing:
 
 
 def _read(file: Path) -> Listing:
+    # Taken before the files are read: one that changes meanwhile has another state the
+    # next time.
     states = {str(file.absolute()): state_of(str(file.absolute()))}
     workspace = read_workspace(file)
     table = workspace.table.workspace
@@ -66,6 +68,7 @@ def _read(file: Path) -> Listing:
             absolute = str(one.base.absolute())
             states.setdefault(absolute, state_of(absolute))
     found = Listing(products=products_of(workspace, expanded))
+    # A command that only lists makes no folder `build`.
     if folders is not None and (file.parent / _LISTING).parent.is_dir():
         with suppress(OSError):  # the next command reads everything again
             _keep(file, found, states)
@@ -74,6 +77,8 @@ def _read(file: Path) -> Listing:
 
 def _folders(root: Path, patterns: Iterable[str]) -> list[Path] | None:
     """Folders in which a new file may match a pattern; None if these are too many."""
+    # Folders at any depth may get a file: to look at all of them is to read the list
+    # anew.
     if any("**" in pattern for pattern in patterns):
         return None
     found: dict[Path, None] = {}
@@ -107,6 +112,7 @@ def _keep(file: Path, listing: Listing, states: dict[str, State]) -> None:
         "files": states,
     }
     path = file.parent / _LISTING
+    # Not synced: after a loss of power the list is read again.
     write_atomic(path, json.dumps(document).encode(), durable=False)
 
 

@@ -85,6 +85,8 @@ class Workspace:
 
     def _leaves(self, member: Path) -> bool:
         """Whether a file lies elsewhere, by a link of its own or of a folder."""
+        # A repository may come from anybody: a link in it must not make a build read or
+        # write elsewhere.
         return not Path(os.path.realpath(member)).is_relative_to(os.path.realpath(self.root))
 
     def has_member(self, profile: Path) -> bool:

@@ -27,6 +27,8 @@ def looked_for(folder: Path) -> tuple[tuple[str, State], ...]:
     absolute = Path(os.path.abspath(folder))  # noqa: PTH100  # keeps links
     for parent in (absolute, *absolute.parents):
         path = str(parent / WORKSPACE_FILE)
+        # Also of files that are not there: one that comes later, nearer to the profile,
+        # changes what it inherits, and the stamp has to notice.
         found.append((path, state_of(path)))
         if found[-1][1]:
             break

@@ -34,6 +34,7 @@ class Product:
         return self.profile.with_suffix(".lock")
 
 
+# Names that a message lists. Chosen by hand.
 _MOST_NAMES = 8
 
 
@@ -44,6 +45,8 @@ def names_text(names: Sequence[str]) -> str:
 
 def product_shard(name: str, count: int) -> int:
     """The shard of a product, from 1: a new product moves no other to another shard."""
+    # Not `hash`, which is another one in each process; nor the number in the list,
+    # which a new product moves.
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % count + 1
 
 

@@ -12,6 +12,7 @@ from orchestrator.profile.table import Table
 from orchestrator.profile.tables import SCHEMA_VERSION, BudgetTable, check_schema
 from orchestrator.profile.target import MatrixTable
 
+# Characters. Chosen by hand; tests/unit/workspace/test_load.py holds both bounds.
 _LONGEST = 1000
 _MOST_PARTS = 50
 """Python goes through a pattern recursively."""
