@@ -140,6 +140,7 @@ def _parts(name: str, report: SizeReport) -> tuple[tuple[Contributor, tuple[Size
 
 def _plain(name: str) -> str:
     """A qualified name without template arguments."""
+    # From the inside out: a regular expression cannot match nested brackets.
     while (shorter := _TEMPLATE.sub("", name)) != name:
         name = shorter
     return name

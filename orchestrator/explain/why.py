@@ -41,6 +41,8 @@ REASONS: Final[Mapping[Kind, str]] = MappingProxyType(
 )
 """Why parts of a kind are in a firmware."""
 
+# Names of sources in runtime/src: a new one has the reason of its kind until it stands
+# here.
 RUNTIME_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "load_method": "the loader: methods are loaded from their programs",

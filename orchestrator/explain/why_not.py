@@ -221,6 +221,7 @@ def _of_operator(name: OperatorName, facts: Facts, dtype: ScalarType | None) -> 
     include = SelectedOperator(name=name, every_dtype=True, origins=(Origin("operators.include"),))
     write = f'"{name}" to operators.include'
     if facts.catalog.offers(name):
+        # By the stage that a build runs: a remedy that is printed links what it says.
         outcome = facts.resolve(include, facts.catalog)
         return replace(absence, adds=outcome.bindings, remedy=f"to have it, add {write}")
     if facts.elsewhere.offers(name):

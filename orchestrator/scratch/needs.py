@@ -130,6 +130,8 @@ def method_scratch(
                 value=index,
                 reserved_bytes=tensor.size_bytes,
                 needed_bytes=needed_bytes,
+                # Only then may the plan make the tensor smaller or larger: another use
+                # would read it with its own size.
                 is_private=_holds_scratch_only(tensor) and facts.uses[index] == 1,
             )
 

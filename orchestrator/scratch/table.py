@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Needs = Mapping[str, tuple[ScratchNeed, ...]]
     """By model, as `product_scratch` returns them."""
 
+# Parameters of CMSIS-NN's `arm_*_get_buffer_size`, as docs/scratch.md describes them:
+# who changes one side changes the other.
 COLUMNS = (
     *("function", "backend", "data_type", "input_nhwc", "filter_nhwc", "output_nhwc"),
     *("padding_hw", "stride_hw", "dilation_hw", "ch_mult", "padding_offsets_hw"),
@@ -27,6 +29,7 @@ COLUMNS = (
     *("dim_dst_width", "ch_src", "bytes"),
 )
 _SHOWN = 20  # problems of one kind
+# Ten digits hold 32 bits.
 _NUMBER = re.compile(r"-?[0-9]{1,10}")
 
 
@@ -126,6 +129,7 @@ def _first(problems: list[Diagnostic], what: str) -> list[Diagnostic]:
 def _check(file: str, text: str, bad: list[Diagnostic], different: list[Diagnostic]) -> int:
     """Count of the rows of a table; adds to the problems and to the differences."""
     lines = [line.rstrip("\r") for line in text.removeprefix("\ufeff").split("\n")]
+    # Without quotes a row is a line, and numbers of lines are right.
     reader = csv.reader(lines, quoting=csv.QUOTE_NONE)
     header: list[str] = []
     rows = 0
