@@ -64,7 +64,6 @@ def _like(numbers: torch.Tensor) -> torch.Tensor:
 
 
 _INT8: Final = exir_ops.edge.orchestrator.int8.default
-# ExecuTorch's own forms say that the result for images is contiguous.
 # ExecuTorch 1.5.1 (backends/cortex_m/ops/operators.py) makes the result with
 # torch.empty: contiguous, whatever the images are.
 torch.library.register_fake("cortex_m::maximum", torch.maximum, allow_override=True)
@@ -313,7 +312,6 @@ def _limit_what_layers_store(graph: Any) -> None:
                 for bound, given in zip(bounds, user.args[3:5], strict=True)
             ]
             # With a minimum above the maximum, PyTorch gives the maximum.
-            # clamp(x, 3, 2) is 2 in PyTorch; a kernel's limits must not cross.
             limits[0] = min(limits)
             user.args = (node.args[0], *user.args[1:3], *limits, user.args[5])
         graph.erase_node(node)
