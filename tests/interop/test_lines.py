@@ -86,7 +86,9 @@ def test_lines_are_int8_and_give_what_quantized_pytorch_gives(
         assert _document(capsys, *words)["ok"], name
         if name in NETS:
             assert _floats(model["program"]) == [], name
-            assert model["warnings"] == [], name
+            # Images in PyTorch's default layout are copied, and that is said.
+            others = [w for w in model["warnings"] if "PyTorch's default layout" not in w]
+            assert others == [], name
 
 
 @pytest.mark.toolchain
