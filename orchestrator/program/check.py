@@ -337,15 +337,21 @@ class _Check:
                 "a tensor, a number or another list",
             )
         if isinstance(a, TensorValue) and isinstance(b, TensorValue):
-            # Sizes may differ: a loop may move a smaller result into a larger place.
-            if (a.dtype, a.dim_order) == (b.dtype, b.dim_order):
-                return
-            self._damaged(
-                "a move would change the dtype or dim order of a tensor",
-                place,
-                f"{a.dtype.name} {list(a.dim_order)}",
-                f"{b.dtype.name} {list(b.dim_order)}",
-            )
+            if (a.dtype, a.dim_order) != (b.dtype, b.dim_order):
+                self._damaged(
+                    "a move would change the dtype or dim order of a tensor",
+                    place,
+                    f"{a.dtype.name} {list(a.dim_order)}",
+                    f"{b.dtype.name} {list(b.dim_order)}",
+                )
+            elif not b.is_dynamic and (a.is_dynamic or a.sizes != b.sizes):
+                # Callers read an output of fixed sizes where it lies.
+                self._damaged(
+                    "a move would change the sizes of a tensor whose sizes are fixed",
+                    place,
+                    f"{list(a.sizes)}{' at most' if a.is_dynamic else ''}",
+                    f"{list(b.sizes)}",
+                )
 
     def _check_jump(self, condition: int, destination: int, place: str) -> None:
         # ExecuTorch's own exporter jumps one past the last instruction to leave a

@@ -166,6 +166,12 @@ Error MethodLoader::load_instruction(uint32_t index, Pass pass) {
         ORCH_CHECK(from.tensor().dtype == to.tensor().dtype &&
                        same_layout(from.tensor(), to.tensor()),
                    Error::InvalidProgram);
+        // An output of fixed sizes is read where it lies, as far as the API
+        // says.
+        ORCH_CHECK((to.tensor().flags & Tensor::kDynamic) != 0 ||
+                       ((from.tensor().flags & Tensor::kDynamic) == 0 &&
+                        same_sizes(from.tensor(), to.tensor())),
+                   Error::InvalidProgram);
         // An output would not get there, and a value must not keep a pointer
         // of the caller for later runs.
         ORCH_CHECK(!kCallerIo || ((from.tensor().flags | to.tensor().flags) &

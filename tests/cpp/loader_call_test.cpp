@@ -33,6 +33,8 @@ TEST_CASE("instructions other than calls are checked") {
   const TensorFacts flag{{1, 1}, {}, ScalarType::Bool, 0, 0, 1};
   const TensorFacts flags{{2}, {}, ScalarType::Bool, 0, 0, 1};
   const TensorFacts matrix{{2, 2}, {}, ScalarType::Float, 0, 0, 1};
+  const TensorFacts row{{1, 2}, {}, ScalarType::Float, 0, 0, 1};
+  const TensorFacts upto{{2, 2}, {}, ScalarType::Float, 1, 0, 1};
   const TensorFacts turned{{2, 2}, {1, 0}, ScalarType::Float, 0, 0, 1};
   const TensorFacts whole{{4}, {}, ScalarType::Int, 0, 0, 1};
   const Case cases[] = {
@@ -45,6 +47,13 @@ TEST_CASE("instructions other than calls are checked") {
       {[](MethodFacts& m) { m.move(1, INT32_MIN); }, Error::InvalidProgram},
       {[](MethodFacts& m) { m.move(0, m.number(1)); }, Error::InvalidProgram},
       {[&](MethodFacts& m) { m.move(m.tensor(matrix), m.tensor(matrix)); },
+       Error::Ok},
+      // An output of fixed sizes has as many bytes as the API says.
+      {[&](MethodFacts& m) { m.move(m.tensor(row), m.tensor(matrix)); },
+       Error::InvalidProgram},
+      {[&](MethodFacts& m) { m.move(m.tensor(upto), m.tensor(matrix)); },
+       Error::InvalidProgram},
+      {[&](MethodFacts& m) { m.move(m.tensor(row), m.tensor(upto)); },
        Error::Ok},
       {[&](MethodFacts& m) { m.move(m.tensor(matrix), m.tensor(turned)); },
        Error::InvalidProgram},

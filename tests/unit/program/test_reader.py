@@ -395,6 +395,18 @@ _TENSORS = {"val": {"items": []}, "val_type": "TensorList"}
             "Float [0, 1]",
         ),
         (
+            _program(_tensor(sizes=[2, 3]), _tensor(sizes=[6, 3]), chains=_MOVE_INT),
+            "a move would change the sizes of a tensor whose sizes are fixed",
+            "instruction 0",
+            "[2, 3]",
+        ),
+        (
+            _program(_tensor(shape_dynamism=1), _tensor(), chains=_MOVE_INT),
+            "a move would change the sizes of a tensor whose sizes are fixed",
+            "instruction 0",
+            "[2, 2] at most",
+        ),
+        (
             _program(_TENSORS, _TENSORS, chains=_MOVE_INT),
             "a move would change the tensors of a list",
             "instruction 0",
