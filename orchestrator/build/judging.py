@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -221,7 +222,12 @@ class Verdict:
     @property
     def is_equal(self) -> bool:
         """Whether no bit differs."""
-        return all(method.difference is None for method in self.methods)
+        return not self.differing
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Models of the methods that differ."""
+        return tuple(m.method.model for m in self.methods if m.difference is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -492,8 +498,10 @@ def _values(
         yield (), repr(got), repr(want)
 
 
-def bisect(project: Project, verdict: Verdict, trial: Trial, shell: Shell) -> str:
+def bisect(project: Project, verdict: Verdict, trial: Trial, shell: Shell) -> dict[str, str]:
     """Find the first pass, or the part of the plan, without which the bits are equal.
+
+    Each model is looked at by itself: another one may differ for another reason.
 
     Args:
         project: The product.
@@ -502,20 +510,25 @@ def bisect(project: Project, verdict: Verdict, trial: Trial, shell: Shell) -> st
         shell: Tools to build variants with.
 
     Returns:
-        What it is, and the first instruction whose result differs, where that shows.
+        By model that differs: what it is, and the first instruction whose result
+        differs, where that shows.
 
     Raises:
         OrchestratorError: A variant cannot be built or run.
     """
-    search = _Search(verdict, _Variants(project, trial, shell))
-    return search.culprit() + search.instruction()
+    causes = {}
+    for model in dict.fromkeys(verdict.differing):
+        search = _Search(verdict, model, _Variants(project, trial, shell))
+        causes[model] = search.culprit() + search.instruction()
+    return causes
 
 
 class _Search:
-    """Builds and runs variants of a product that differs from its program."""
+    """Builds and runs variants of a product, a model of which differs from its program."""
 
-    def __init__(self, verdict: Verdict, variants: _Variants) -> None:
+    def __init__(self, verdict: Verdict, model: str, variants: _Variants) -> None:
         self._verdict = verdict
+        self._model = model
         self._variants = variants
         self._profile = with_programs(variants.project, variants.shell)
 
@@ -557,13 +570,14 @@ class _Search:
         """The first call whose result differs, for the end of a sentence.
 
         Results of all calls become outputs for this, which may hide the difference;
-        methods that share state with others are not looked at.
+        models of several methods are not looked at.
         """
-        found = next(m for m in self._verdict.methods if m.difference is not None)
-        model, name = found.method.model, found.method.name
+        model = self._model
+        found, *others = (m for m in self._verdict.methods if m.method.model == model)
+        name = found.method.name
         # Outputs of all calls keep values alive, and state of other methods would be
         # left out of the changed program.
-        if sum(m.method.model == model for m in self._verdict.methods) > 1:
+        if others:
             return ""
         variants = self._variants
         options = variants.project.options
@@ -590,20 +604,22 @@ class _Search:
     def _differs(self, name: str) -> bool:
         verdict = self._verdict
         product, got = self._variants.results(self._profile, name, verdict.calls)
-        return not _verdict(product, verdict.calls, got, verdict.results).is_equal
+        return self._model in _verdict(product, verdict.calls, got, verdict.results).differing
 
     def _memory(self, **update: object) -> Profile:
         table = self._profile.memory.model_copy(update=update)
         return self._profile.model_copy(update={"memory": table})
 
 
-def problems_of(profile: Profile, verdict: Verdict, cause: str = "") -> MismatchError:
+def problems_of(
+    profile: Profile, verdict: Verdict, causes: Mapping[str, str] = MappingProxyType({})
+) -> MismatchError:
     """The error about a product that differs from its program.
 
     Args:
         profile: Of the product.
         verdict: With differences.
-        cause: What `bisect` found; "" if it was not asked.
+        causes: What `bisect` found, by model; empty if it was not asked.
     """
     return MismatchError(
         [
@@ -612,9 +628,9 @@ def problems_of(profile: Profile, verdict: Verdict, cause: str = "") -> Mismatch
                 f"{m.method} differs from its program",
                 where=SourceSpan(file=str(profile.file)),
                 found=m.difference.text,
-                **({"cause": cause} if cause else {}),
+                **({"cause": causes[m.method.model]} if causes else {}),
                 hint="this is a bug of Orchestrator: please report it, with the program"
-                if cause
+                if causes
                 else "add --bisect to find the pass or the part of the plan",
             )
             for m in verdict.methods

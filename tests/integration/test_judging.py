@@ -156,6 +156,32 @@ def test_a_fault_of_a_pass_is_found(
     assert "call 0, output 0 [0, " in said.out
 
 
+def test_each_model_has_a_cause_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_toolchain("host", "zig")
+
+    def fault(model: str) -> Any:
+        def change(method: LinkedMethod, context: Context) -> LinkedMethod:
+            return _other_bias(method, context) if method.model == model else method
+
+        return change
+
+    faulty = {
+        name: replace(passes.PASSES[name], calls=None, change=fault(model))
+        for name, model in (("fold_pads", "net"), ("fold_transposes", "other"))
+    }
+    monkeypatch.setattr(passes, "PASSES", {**passes.PASSES, **faulty})
+    product = _mlp(tmp_path / "p")
+    text = product.profile.read_text()
+    model = text[text.index("[[models]]") :].replace('"net"', '"other"')
+    product.profile.write_text(text + model)
+    code, found = _judged(product, capsys, "--bisect")
+    assert code == 10
+    causes = [method["cause"].partition(",")[0] for method in found["methods"]]
+    assert causes == ["the pass fold_pads", "the pass fold_transposes"]
+
+
 def test_a_workspace_is_tested(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

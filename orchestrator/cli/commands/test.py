@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from orchestrator.build.judging import (
@@ -39,15 +40,15 @@ def run(args: Namespace, console: Console) -> ExitCode:
     )
     with console.progress() as reporter, running(console, product):
         verdict = judge(project, trial, console.shell(reporter))
-    cause = ""
+    causes: dict[str, str] = {}
     if args.bisect and not verdict.is_equal:
         with console.progress() as reporter:
-            cause = bisect(project, verdict, trial, console.shell(reporter))
-    console.document(_document(verdict, trial, cause))
+            causes = bisect(project, verdict, trial, console.shell(reporter))
+    console.document(_document(verdict, trial, causes))
     console.data(_table(verdict))
     if verdict.is_equal:
         return ExitCode.OK
-    return console.verdict(problems_of(project.profile, verdict, cause).diagnostics)
+    return console.verdict(problems_of(project.profile, verdict, causes).diagnostics)
 
 
 def _table(verdict: Verdict) -> str:
@@ -64,7 +65,7 @@ def _table(verdict: Verdict) -> str:
     return "\n".join([*lines, ""])
 
 
-def _document(verdict: Verdict, trial: Trial, cause: str) -> dict[str, object]:
+def _document(verdict: Verdict, trial: Trial, causes: Mapping[str, str]) -> dict[str, object]:
     return {
         "seed": trial.seed,
         "equal": verdict.is_equal,
@@ -76,8 +77,10 @@ def _document(verdict: Verdict, trial: Trial, cause: str) -> dict[str, object]:
                 "runs": found.runs,
                 "outputs": found.outputs,
                 "difference": found.difference and asdict(found.difference),
+                **({"cause": causes[model]} if found.difference and causes else {}),
             }
             for found in verdict.methods
+            for model in [found.method.model]
         ],
-        **({"cause": cause} if cause else {}),
+        **({"cause": "; ".join(dict.fromkeys(causes.values()))} if causes else {}),
     }
