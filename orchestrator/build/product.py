@@ -151,8 +151,8 @@ def _build(project: Project, shell: Shell, build: Build) -> BuildReport:
         reporter.note(text)
     for line in ledger_lines(build[table.REPLAN].ledger):
         reporter.explained(line)
-    # Of what is compiled now; objects with warnings are never shared, so each build of
-    # them shows these again.
+    # Warnings of what is compiled now; objects with warnings are never shared, so each
+    # build of them shows these again.
     if known is None and "warning:" in (log := build[table.COMPILE].log):
         reporter.note(log)
     report = build[table.MEASURE]

@@ -36,7 +36,7 @@ _STEPS: Final = 8
 """Quantized networks of the zoo are at most 7 steps from PyTorch (docs/export.md)."""
 _ALIKE: Final = 0.5
 """A part of what the outputs spread; what is unrelated is 1.4 times that apart."""
-# Of one item on the other side of a step nobody can say which side is right; a layer
+# Nobody can say which side of a step is right for one item; a layer
 # that is wrong changes more than one in twenty.
 _FEW: Final = 0.05
 """Items on the other side of a step, such as that of `floor`, where there is one."""

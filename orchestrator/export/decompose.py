@@ -95,7 +95,7 @@ def rrelu_without_noise(  # noqa: PLR0917  # as PyTorch's
 
 OWN: dict[Any, Callable[..., Any]] = {
     aten.conv_tbc.default: conv_tbc,
-    # Of a tensor that is no longer quantized.
+    # The tensor is no longer quantized.
     aten.dequantize.self: torch.clone,
     aten.empty_permuted.default: empty_permuted,
     aten.exp2.default: exp2,

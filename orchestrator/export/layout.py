@@ -336,7 +336,7 @@ def without_equal_copies(graph: Any) -> None:
         if given.dtype is not found.dtype or not all(isinstance(n, int) for n in sizes):
             continue
         one, other = (layout_of(sizes, tensor.dim_order()) for tensor in (given, found))
-        # Of other operators, results have the layout that their inputs have.
+        # Results of other operators have the layout that their inputs have.
         names = (getattr(user.target, "__name__", "") for user in node.users)
         # Kernels of cortex_m read images through strides; portable ones take the dim
         # order of their inputs for the output, which a missing copy would change.

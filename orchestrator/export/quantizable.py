@@ -72,7 +72,7 @@ def _reshape_constants(model: Any) -> None:
 
 
 def _new_constant(model: Any, before: Any, name: str, data: Any) -> Any:
-    # Of a parameter ExecuTorch knows that its sizes do not change.
+    # ExecuTorch knows that sizes of a parameter do not change.
     constant = torch.nn.Parameter(data.contiguous(), requires_grad=False)
     model.register_parameter(name, constant)
     with model.graph.inserting_before(before):

@@ -66,7 +66,7 @@ def _is_pure(node: Node) -> bool:
     target = node.target
     if node.op != "call_function":
         return False
-    # Of calls without inputs only `full` is worth a constant here: it is what
+    # `full` is the only call without inputs that is worth a constant: it is what
     # torch.export makes of a number beside weights.
     if not node.all_input_nodes and target is not _aten.full.default:
         return False

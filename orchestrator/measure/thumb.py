@@ -365,7 +365,7 @@ _WIDE_KINDS: Final = (
     _Kind(0xEFB10F51, 0xEE310E01, Event.VECTOR_INTEGER),
     _Kind(0xEF800F00, 0xEE000E00, Event.VECTOR_MULTIPLY),
     _Kind(0xEFB10F50, 0xEE300F40, Event.VECTOR_MULTIPLY),  # vadd.f, vsub.f
-    # Of two vectors: vmul, vqdmulh, floats; conversions.
+    # With two vectors: vmul, vqdmulh, floats; conversions.
     _Kind(0xFF800F50, 0xEF000950, Event.VECTOR_MULTIPLY),
     _Kind(0xEF800F50, 0xEF000B40, Event.VECTOR_MULTIPLY),
     _Kind(0xEF800E40, 0xEF000C40, Event.VECTOR_MULTIPLY),

@@ -230,7 +230,7 @@ _BY_TOOLCHAIN = {
 }
 # At -O2, in loops of one block, clang adds to pointers in front of loads, for Cortex-M
 # without vectors: one instruction more than at -Os, where loads themselves add.
-# Of 500 calls with DSP, 82 took more instructions with `speed` than with `size`, and 27
+# 82 of 500 calls with DSP took more instructions with `speed` than with `size`, and 27
 # with this option; kernels became 1 % smaller. Options of -mllvm change without notice:
 # tests/qemu/test_speed_rule.py would see it.
 _ADD_IN_LOADS = ("-mllvm", "-lsr-preferred-addressing-mode=none")
