@@ -106,6 +106,7 @@ def plan_commands(
         ),
         inline_constants=inline_constants,
         common_arenas=bool(memory.common),
+        shares_state=any(a.shared for m in memory.models for x in m.methods for a in x.arenas),
         tables=tables,
         updates=bool(updates),
         sections=sections,

@@ -11,6 +11,11 @@
 #define ORCH_SETTLES_RESULTS 1
 #endif
 
+/// 0 if no methods of the product share state.
+#ifndef ORCH_SHARES_STATE
+#define ORCH_SHARES_STATE 1
+#endif
+
 namespace orch {
 namespace {
 
@@ -24,6 +29,7 @@ enum class CallType : uint8_t {
 };
 
 constexpr bool kSettlesResults = ORCH_SETTLES_RESULTS != 0;
+constexpr bool kSharesState = ORCH_SHARES_STATE != 0;
 
 }  // namespace
 
@@ -52,6 +58,7 @@ Error MethodLoader::load(uint32_t method, MethodImage& image,
       Error::InvalidProgram);
 
   clear_state();
+  if (kSharesState && memory_.shares_state) ORCH_TRY(load_shared_state(plans));
   values_count_ = values_at_.count;
   values_ = state_.take<Value>(values_at_.count);
   instructions_ = state_.take<Instruction>(instructions_at_.count);
@@ -108,12 +115,6 @@ void MethodLoader::clear_state() {
     const Span<uint8_t> arena = memory_.arenas[i];
     // Methods that overlap keep nothing there.
     if (arena.size() == 0 || is_common(arena.data())) continue;
-    // What another method has brought along stays.
-    constexpr size_t kSharedArena = 1;  // memory id 2
-    if (memory_.shares_state && i == kSharedArena &&
-        reader_.vector(root_, slot::kMutableDataSegments, 4).count != 0) {
-      continue;
-    }
     memset(arena.data(), 0, arena.size());
   }
 }

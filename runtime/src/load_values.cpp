@@ -73,6 +73,40 @@ Error MethodLoader::count_dynamic(size_t& words) {
   return reader_.failed() ? Error::InvalidProgram : Error::Ok;
 }
 
+/// Shared state begins anew with each load, also where only another method has
+/// a name for it and so its data.
+Error MethodLoader::load_shared_state(const FbVector& plans) {
+  const FbVector own_sizes = buffer_sizes_;
+  const Bump state = state_;
+  for (uint32_t i = 0; i < plans.count; ++i) {
+    const FbTable plan = reader_.item(plans, i, slot::kExecutionPlan);
+    buffer_sizes_ = reader_.vector(plan, slot::kBufferSizes, 8);
+    const FbVector values = reader_.vector(plan, slot::kValues, 4);
+    ORCH_CHECK(!reader_.failed(), Error::InvalidProgram);
+    ORCH_TRY(spend(values.count));
+    for (uint32_t k = 0; k < values.count; ++k) {
+      const FbTable value = reader_.item(values, k, slot::kValues);
+      if (reader_.scalar<uint8_t>(value, slot::kValType) !=
+          static_cast<uint8_t>(ValueType::Tensor)) {
+        continue;
+      }
+      const FbTable table = reader_.child(value, slot::kValTensor);
+      const FbTable allocation = reader_.child(table, slot::kAllocation);
+      constexpr uint32_t kSharedId = 2;
+      if (reader_.failed() || allocation.at == 0 ||
+          reader_.scalar<uint32_t>(table, slot::kDataBuffer) == 0 ||
+          reader_.scalar<uint32_t>(allocation, slot::kMemoryId) != kSharedId) {
+        continue;
+      }
+      Tensor ignored;
+      ORCH_TRY(load_tensor(table, ignored));
+    }
+  }
+  buffer_sizes_ = own_sizes;
+  state_ = state;
+  return reader_.failed() ? Error::InvalidProgram : Error::Ok;
+}
+
 Error MethodLoader::load_value(uint32_t index) {
   const FbTable table = reader_.item(values_at_, index, slot::kValues);
   const uint8_t type = reader_.scalar<uint8_t>(table, slot::kValType);

@@ -86,6 +86,7 @@ class MethodLoader {
   /// The instructions are gone through several times, see `load`.
   enum class Pass { Results, Control, Calls };
   void clear_state();
+  Error load_shared_state(const FbVector& plans);
   Error load_instructions(Pass pass);
   Error load_instruction(uint32_t index, Pass pass);
   Error load_call(const FbTable& table, Pass pass, Instruction& instruction);

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from orchestrator.program.encode import write_program
+from orchestrator.program.reader import read_program
+from orchestrator.program.values import TensorValue
 from tests.integration.memory_programs import check_board, check_runs, memory_product
 from tests.tools import need_tool, need_toolchain
 
@@ -124,10 +128,68 @@ _LOAD = """
 
 @pytest.mark.parametrize("end", ["", "_p"])
 def test_an_application_sees_one_state(host: Product, end: str, tmp_path: Path) -> None:
+    text = _APPLICATION.replace("LOAD\n", _RESET if end else _LOAD)
+    _check_application(host, text.replace("@", end), tmp_path)
+
+
+_MIXED = """
+#include <stdio.h>
+#include <stdint.h>
+#include "given.h"
+
+#define CHECK(what) if (!(what)) return printf("line %d\\n", __LINE__), 1
+
+int main(void) {
+  static const float none[24];
+  static const float ones[12] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  static const int64_t rows[3] = {0, 1, 2}, row[1] = {5};
+  float all[24], sum[4], one[4], count[1];
+  int round;
+  for (round = 0; round < 2; ++round) {
+    CHECK(given_shared_cache@_peek(none, all) == ORCH_OK);
+    CHECK(all[0] == 0.0f && all[20] == 0.0f);
+    CHECK(given_shared_cache@_decode(ones, row, one, count) == ORCH_OK);
+    CHECK(count[0] == 3.0f); /* 2 at first, 1 by decode */
+    CHECK(given_shared_cache@_prefill(ones, rows, sum) == ORCH_OK);
+    CHECK(given_shared_cache@_peek(none, all) == ORCH_OK);
+    CHECK(all[0] == 1.0f && all[20] == 1.0f);
+    CHECK(given_shared_cache@_peek_ANEW == ORCH_OK);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("end", "anew"), [("", "load(0, 0)"), ("_p", "reset()")])
+def test_state_begins_anew_with_and_without_data(end: str, anew: str, tmp_path: Path) -> None:
+    """Of two buffers one has no data, the other has it only where `decode` names it."""
+    need_toolchain("host", "zig")
+    product = memory_product(tmp_path, ["shared_cache"])
+    file = tmp_path / "shared_cache.pte"
+    given = read_program(file.read_bytes(), file=str(file))
+    methods = [
+        replace(
+            method,
+            values=tuple(
+                replace(value, data_buffer_index=0)
+                if isinstance(value, TensorValue)
+                and value.is_mutable_state
+                and (method.name, value.extra and value.extra.qualified_name) != ("decode", "count")
+                else value
+                for value in method.values
+            ),
+        )
+        for method in given.methods
+    ]
+    file.write_bytes(write_program(replace(given, methods=tuple(methods))))
+    assert product.run("build") == 0
+    _check_application(product, _MIXED.replace("@", end).replace("ANEW", anew), tmp_path)
+
+
+def _check_application(host: Product, text: str, tmp_path: Path) -> None:
     compiler = need_tool("gcc", "clang")
     source = tmp_path / "app.c"
-    text = _APPLICATION.replace("LOAD\n", _RESET if end else _LOAD)
-    source.write_text(text.replace("@", end))
+    source.write_text(text)
     program = tmp_path / "app"
     done = subprocess.run(
         [

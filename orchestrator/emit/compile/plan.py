@@ -279,6 +279,7 @@ def plan_compile(
     external: bool = False,
     inline_constants: bool = False,
     common_arenas: bool = False,
+    shares_state: bool = False,
     tables: TableLayout = WIDE_TABLES,
     proved_calls: bool = False,
     sums: tuple[str, ...] = (),
@@ -308,6 +309,7 @@ def plan_compile(
         external: Programs have external constants, which the loader finds by name.
         inline_constants: Programs have constants inside the flatbuffer.
         common_arenas: Arenas of methods overlap.
+        shares_state: Methods of a model share state.
         tables: The layout of the tables of methods.
         proved_calls: No check of an argument in a kernel can fail.
         sums: Macros of kernels for sums of floats.
@@ -352,6 +354,8 @@ def plan_compile(
             switches += port_switches(programs.values())
         if common_arenas and source == _LOADS_STATE:
             switches = ("-DORCH_COMMON_ARENAS=1", *switches)
+        if not shares_state and source == _LOADS_METHODS:
+            switches = ("-DORCH_SHARES_STATE=0", *switches)
         if external and source in _EXTERNAL_DATA:
             switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
         if source.endswith("/startup.cpp") and target.board:
@@ -486,6 +490,7 @@ _CALLER_IO = frozenset(
 )
 _INLINE_CONSTANTS = frozenset(f"runtime/src/{name}.cpp" for name in ("load_values", "program"))
 _LOADS_STATE = "runtime/src/load_values.cpp"
+_LOADS_METHODS = "runtime/src/load_method.cpp"
 _MAKES_READY = "runtime/src/model.cpp"
 _EXTERNAL_DATA = frozenset(
     f"runtime/src/{name}.cpp" for name in ("load_delegates", "load_method", "load_values", "model")
@@ -520,7 +525,7 @@ def _kernel_switches(source: str, resolution: Resolution) -> tuple[str, ...]:
     found by one.
     """
     entries = resolution.table_entries
-    if source == "runtime/src/load_method.cpp":
+    if source == _LOADS_METHODS:
         returned = {entry.signature.partition(">")[2] for entry in entries}
         if not returned & {ArgKind.SCALAR, ArgKind.BOOL, ArgKind.FLOAT}:
             return ("-DORCH_SETTLES_RESULTS=0",)

@@ -78,7 +78,7 @@ struct MethodMemory {
   /// Constants of the product that the program may name.
   Span<const ExternalData> external = {};
 #endif
-  /// Other methods may have state in the arena with memory id 2.
+  /// Other methods have state in the arena with memory id 2: it begins anew.
   bool shares_state = false;
 };
 
