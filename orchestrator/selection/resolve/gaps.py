@@ -361,9 +361,10 @@ def _is_overload(one: OperatorName, other: OperatorName) -> bool:
 
 
 _REMEDIES: Final = {
-    "aten": "decompose it when you export (exported.run_decompositions()), or export"
-    " for another lowering; docs/operators.md lists the operators that have a kernel,"
-    " docs/kernels.md shows how to add one",
+    # A model given as Python is decomposed already: the first half is all that helps there.
+    "aten": "compute it with operators that docs/operators.md lists, or add its kernel as"
+    " docs/kernels.md shows; where you export yourself, exported.run_decompositions() or"
+    " another lowering may do without it",
     "cortex_m": "export again with a version of ExecuTorch whose operators docs/operators.md lists",
     "quantized_decomposed": "docs/operators.md lists the quantized operators that have"
     " a kernel; quantize with another configuration, or leave this part in float",

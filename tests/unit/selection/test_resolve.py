@@ -335,9 +335,9 @@ def test_unknown_operator() -> None:
             message="no kernel for aten::add.Scalar_out",
             where=place,
             notes=(asked, key, known, ("nearest", "aten::add.out")),
-            hint="decompose it when you export (exported.run_decompositions()), or"
-            " export for another lowering; docs/operators.md lists the operators that"
-            " have a kernel, docs/kernels.md shows how to add one",
+            hint="compute it with operators that docs/operators.md lists, or add its kernel as"
+            " docs/kernels.md shows; where you export yourself, exported.run_decompositions() or"
+            " another lowering may do without it",
         ),
         Diagnostic(
             code="no-kernel",
