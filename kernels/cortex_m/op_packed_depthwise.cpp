@@ -288,7 +288,7 @@ void packed_depthwise(const PreparedCall& prepared) {
           find_taps(conv, row, column, to_padding, taps);
           orch_packed_depthwise(taps, packed, y, &groups, image);
         }
-        y += conv.channels;
+        y += conv.outputs;
       }
     }
     image += conv.rows.in * conv.columns.in * conv.channels;

@@ -21,6 +21,12 @@ constexpr int32_t kChannelWords = 9;
 constexpr int32_t kColumnWords = 2 * kChannels;
 constexpr int32_t kWindow = 3;
 
+/// Channels in front of the `c`-th that are loaded with it: the last word of a
+/// pixel begins earlier. Calls have at least a word of channels.
+ORCH_ALWAYS_INLINE int32_t loaded_before(int32_t c, int32_t channels) {
+  return c + kChannels > channels ? c + kChannels - channels : 0;
+}
+
 /// The lower halves of two numbers as a pair.
 ORCH_ALWAYS_INLINE Pair pair_of(int32_t low, int32_t high) {
   Pair pair;
@@ -28,11 +34,11 @@ ORCH_ALWAYS_INLINE Pair pair_of(int32_t low, int32_t high) {
   return pair;
 }
 
-/// Four channels as the assembly reads them.
-ORCH_HOT void expand(const PackedChannel* channel, int32_t* to) {
+/// Channels as the assembly reads them.
+ORCH_HOT void expand(const PackedChannel* channel, const PackedChannel* end,
+                     int32_t* to) {
   constexpr int32_t kOffset = INT8_MIN * (1 << 11);
-  for (const PackedChannel* const end = channel + kChannels; channel != end;
-       ++channel) {
+  for (; channel != end; ++channel) {
     to[0] = channel->multiplier;
     to[1] = channel->added + kOffset;
     to += 2;
@@ -69,7 +75,6 @@ ORCH_ALWAYS_INLINE void run_band(const PreparedCall& prepared) {
   rows.channels = channels;
   rows.below = conv.rows.out > 1 ? conv.columns.out * channels : 0;
   rows.x_end = pairs + kColumnWords;
-  rows.w_end = w + channels;
   int8_t* y = static_cast<int8_t*>(call.out);
   int32_t left = conv.columns.out;
   // Of the window that is next.
@@ -86,29 +91,37 @@ ORCH_ALWAYS_INLINE void run_band(const PreparedCall& prepared) {
     Pair* const pairs_end = pairs + (end - begin) * kColumnWords;
     ORCH_FEW_ROUNDS
     for (Pair* to = rows.image_end; to != pairs_end; ++to) *to = two;
-    rows.line = line;
-    const int8_t* from = static_cast<const int8_t*>(call.input) -
-                         conv.rows.padding * line + first * channels;
-    ORCH_FEW_ROUNDS
-    for (int32_t i = 0; i < kRows; ++i) {
-      const bool inside = static_cast<uint32_t>(i - conv.rows.padding) <
-                          static_cast<uint32_t>(conv.rows.in);
-      rows.rows[i] = inside ? from : reinterpret_cast<const int8_t*>(&padding);
-      rows.step[i] = inside ? channels : 0;
-      rows.next[i] = inside ? kChannels : 0;
-      if (!inside) rows.line = 0;
-      from += line;
-    }
-    rows.w = w;
-    rows.x = pairs;
-    rows.y = y;
-    rows.count = count << 8;
-    if constexpr (kRows != kWindow) {
-      orch_packed_both_rows(&rows);
-    } else if constexpr (kStride == 1) {
-      orch_packed_one_row(&rows);
-    } else {
-      orch_packed_one_row_by_two(&rows);
+    // Those that are no word come last.
+    for (int32_t c = 0; c < channels;) {
+      const int32_t skip = loaded_before(c, channels);
+      rows.w = w + c;
+      rows.x = pairs + 2 * skip;
+      rows.y = y + c;
+      rows.count = count << 8;
+      rows.line = line;
+      const int8_t* from = static_cast<const int8_t*>(call.input) -
+                           conv.rows.padding * line + first * channels + c -
+                           skip;
+      ORCH_FEW_ROUNDS
+      for (int32_t i = 0; i < kRows; ++i) {
+        const bool inside = static_cast<uint32_t>(i - conv.rows.padding) <
+                            static_cast<uint32_t>(conv.rows.in);
+        rows.rows[i] =
+            inside ? from : reinterpret_cast<const int8_t*>(&padding);
+        rows.step[i] = inside ? channels : 0;
+        rows.next[i] = inside ? kChannels : 0;
+        if (!inside) rows.line = 0;
+        from += line;
+      }
+      c = skip == 0 ? channels & -kChannels : channels;
+      rows.w_end = w + c;
+      if constexpr (kRows != kWindow) {
+        orch_packed_both_rows(&rows);
+      } else if constexpr (kStride == 1) {
+        orch_packed_one_row(&rows);
+      } else {
+        orch_packed_one_row_by_two(&rows);
+      }
     }
     y += count * channels;
     begin += count * kStride;
@@ -152,14 +165,16 @@ void packed_depthwise_3x3(const PreparedCall& call) {
   const int32_t stride = conv.columns.stride;
   const int32_t outputs = stride == 1 ? 2 : 1;  // rows at once
   RowLoop loop = {conv.columns.out * kColumnWords * 4 * stride, 0,
-                  conv.channels};
+                  conv.channels, pairs + kColumnWords};
   for (int32_t n = 0; n < conv.batch; ++n) {
-    const PackedChannel* channel =
+    const PackedChannel* const channels =
         static_cast<const PackedChannel*>(prepared.weights);
     for (int32_t c = 0; c < conv.channels; c += kChannels) {
-      expand(channel, weights);
-      channel += kChannels;
+      const int32_t skip = loaded_before(c, conv.channels);
+      const int8_t* const from = image + c - skip;
+      expand(channels + c, channels + c + kChannels - skip, weights);
       int32_t row = -conv.rows.padding;
+      const Pair* const x = pairs + 2 * skip;
       int8_t* to = y + c;
       int32_t slot = 0;
       for (int32_t h = -outputs; h < conv.rows.out; h += outputs) {
@@ -168,7 +183,7 @@ void packed_depthwise_3x3(const PreparedCall& call) {
           of = {reinterpret_cast<const int8_t*>(&padding), 0};
           if (static_cast<uint32_t>(row) <
               static_cast<uint32_t>(conv.rows.in)) {
-            of = {image + row * line + c, conv.channels};
+            of = {from + row * line, conv.channels};
           }
           ++row;
         }
@@ -179,15 +194,15 @@ void packed_depthwise_3x3(const PreparedCall& call) {
         loop.line = h + 1 < conv.rows.out ? out_line : 0;
         if (stride == 1) {
           if (slot == 0) {
-            orch_packed_two_rows(pairs, weights, to, &loop);
+            orch_packed_two_rows(x, weights, to, &loop);
           } else {
-            orch_packed_two_rows_swapped(pairs, weights, to, &loop);
+            orch_packed_two_rows_swapped(x, weights, to, &loop);
           }
         } else {
           if (slot == 0) {
-            orch_packed_row(pairs, weights, to, &loop);
+            orch_packed_row(x, weights, to, &loop);
           } else {
-            orch_packed_row_swapped(pairs, weights, to, &loop);
+            orch_packed_row_swapped(x, weights, to, &loop);
           }
         }
         to += outputs * out_line;

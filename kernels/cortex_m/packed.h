@@ -80,13 +80,13 @@ struct PackedPixel {
 /// Of a single pixel it is eight, 0, 2, 4 and 6 first, with starts and weights
 /// only.
 
-/// What the build knows of a depthwise call, one output for each channel.
-/// Groups of channels follow.
+/// What the build knows of a depthwise call. Groups of channels follow.
 struct PackedDepthwise {
   Axis rows;
   Axis columns;
   int32_t batch;
   int32_t channels;
+  int32_t outputs;  // as many, but for DSP instructions; or a multiple
   int32_t padding;  // what inputs that do not exist are
   // Of taps; the last ones may have no weights. Of windows of 3 x 3: how many
   // outputs of a row a call for one row computes at a time.
@@ -103,14 +103,16 @@ struct PackedDepthwise {
 ///   another int32_t multiplier[8] int32_t shift[8]       to the left, so none
 ///   is positive
 ///
-/// For DSP instructions channels are a multiple of four, and a group is
+/// For DSP instructions there are at least four channels, and a group is
 ///
-///   int32_t channel;    the first one
+///   int32_t channel;    the first one: the last group may begin in the one
+///                       before it
 ///   int32_t start[4];   of the sums
 ///   int8_t weights[8];  for each pair of taps a and b: of channel 0 and 1 at
 ///                       a, 0 and 1 at b, then the same of 2 and 3
 ///   for each channel: int32_t multiplier; uint32_t to: 256 * output channel
-///   + bits to shift to the right
+///   + bits to shift to the right; channels of the group before go where the
+///   last one is stored afterwards
 
 /// What the build knows of a depthwise call for strips, with vector
 /// instructions. `along` is the dimension of a strip, `across` the other one.

@@ -48,7 +48,7 @@ inline int32_t outputs_of(const PackedDepthwiseStrips& conv) {
 
 // At -Os, gcc would call it.
 ORCH_ALWAYS_INLINE int32_t outputs_of(const PackedDepthwise& conv) {
-  return conv.batch * conv.rows.out * conv.columns.out * conv.channels;
+  return conv.batch * conv.rows.out * conv.columns.out * conv.outputs;
 }
 
 /// Brings items within limits.

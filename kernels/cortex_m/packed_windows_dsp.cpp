@@ -83,13 +83,12 @@ asm(R"(
   @ of an odd column of outputs.
   sub sp, #52
   .cfi_adjust_cfa_offset 52
-  ldm r3, {r4, r5, r6}
+  ldm r3, {r4, r5, r6, r7}
   .if \pairs
-  and r7, r4, #32
+  and r8, r4, #32
   bic r4, r4, #32
-  str r7, [sp, #44]
+  str r8, [sp, #44]
   .endif
-  add r7, r0, #32
   strd r5, r6, [sp, #8]
   strd r0, r2, [sp, #16]
   strd r4, r7, [sp, #24]

@@ -23,10 +23,11 @@ struct RowLoop {
   int32_t column_bytes;  // of the pairs that windows begin with
   int32_t line;          // from the first output row to the second one, or 0
   int32_t channels;
+  const Pair* x_end;  // where `x` of a channel behind the last one would be
 };
 
-// Four channels of two output rows. `x`: columns; `w`: what `expand` makes of
-// four channels. The first pair of rows of a column are the two upper ones; for
+// Up to four channels of two output rows. `x`: columns; `w`: what `expand`
+// makes of them. The first pair of rows of a column are the two upper ones; for
 // the other function the second one is. The lower output is stored first:
 // without a line the upper one stays.
 using RowsFn = void(const Pair* x, const int32_t* w, int8_t* y,

@@ -48,6 +48,7 @@ class Adapter:
         planner: Lays arenas out; None keeps the offsets.
         isa: Instruction set of the core.
         fast: Whether the product favours speed.
+        unaligned: Whether code may load words from any address.
         fusing: How far calls of prelinked models run by rows; None if they do not.
         most_step: Instructions that one of their calls may take, where it can be split.
     """
@@ -57,6 +58,7 @@ class Adapter:
     planner: Callable[[Sequence[Block]], BlockPlan] | None
     isa: str
     fast: bool = False
+    unaligned: bool = True
     fusing: Fusing | None = None
     most_step: float = inf
 
@@ -98,6 +100,7 @@ class Adapter:
                 # A pass for an ISA needs memory, which a kept plan has not.
                 isa=self.isa if plans else "",
                 fast=self.fast,
+                unaligned=self.unaligned,
                 plans=plans and can_plan(method),
                 replans=replans and can_plan(method),
                 disabled=restraints,

@@ -27,6 +27,7 @@ from orchestrator.build.libraries import (
     native_paths,
 )
 from orchestrator.build.reading import (
+    allows_unaligned,
     choose_target,
     decode_programs,
     digest_data,
@@ -184,6 +185,7 @@ HOST_TOOLCHAIN = VALUES.input(
 )
 TARGET = VALUES.derived(gives="target", run=choose_target)
 FAST = VALUES.derived(gives="fast", run=favours_speed)
+UNALIGNED = VALUES.derived(gives="unaligned", run=allows_unaligned)
 ISA = VALUES.derived(gives="isa", run=name_isa)
 TOOLCHAIN = VALUES.input(
     gives="toolchain", run=find_toolchain, label="toolchain", digests=repr_digest

@@ -242,6 +242,7 @@ def prelink_models(
     planner: Planner,
     isa: str,
     fast: bool,
+    unaligned: bool,
     io: Mapping[str, ModelIo],
     rounding: Mapping[str, WeightRounding | None],
     span: Callable[..., SourceSpan],
@@ -258,7 +259,12 @@ def prelink_models(
 
     # Schemas are empty: they are for loaded programs, which `replan` adapts.
     adapter = Adapter(
-        passes=_passes(passes), schemas={}, planner=_block_planner(planner), isa=isa, fast=fast
+        passes=_passes(passes),
+        schemas={},
+        planner=_block_planner(planner),
+        isa=isa,
+        fast=fast,
+        unaligned=unaligned,
     )
     linkages: dict[str, Linkage] = {}
     for number, model in enumerate(pass_models, 1):
@@ -341,6 +347,7 @@ def replan_models(
         planner=_block_planner(planner),
         isa=isa,
         fast=fast,
+        unaligned=target.unaligned,
         fusing=fusing,
         most_step=most_instructions(target, max_step_cycles),
     )

@@ -94,6 +94,11 @@ def favours_speed(*, target_choice: TargetTable) -> bool:
     return target_choice.optimize is Optimize.SPEED
 
 
+def allows_unaligned(*, target_choice: TargetTable) -> bool:
+    """Whether code may load words from any address."""
+    return target_choice.unaligned
+
+
 def name_isa(*, target_choice: TargetTable) -> str:
     """Name of the instruction set."""
     return CPUS[target_choice.cpu].isas[target_choice.isa].name

@@ -146,7 +146,7 @@ class _Random:
         if depthwise and self.one(0, 2):
             channels, multiplier = self.fours(), 1
         elif depthwise:
-            channels = self.one(1, 2)
+            channels, multiplier = self.one(1, 9), self.one(1, 6)
         outputs = (channels if depthwise else groups) * multiplier
         kernel = (self.one(1, 4), self.one(1, 4))
         stride, dilation = (self.one(1, 2), self.one(1, 3)), (self.one(1, 2), 1)
@@ -185,11 +185,11 @@ class _Random:
         )
 
     def words(self) -> Call:
-        """Depthwise windows of 3 x 3 over images of whole words, as after a ReLU."""
+        """Depthwise windows of 3 x 3 over images of words, most whole, as after a ReLU."""
         stride = self.one(1, 2)
         padding = (self.one(0, 2), self.one(0, 2))
         size = [max(3 - 2 * p, 1) + self.one(6, 15) for p in padding]
-        channels = 4 * self.one(2, 8)
+        channels = 4 * self.one(2, 8) + self.one(1, 3) * (self.one(0, 2) == 0)
         return self.call(
             _Images(size, channels, 1, channels),
             _Windows((3, 3), (stride, stride), padding, (1, 1)),

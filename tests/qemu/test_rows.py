@@ -360,7 +360,8 @@ class Narrow:
         random = Random(seed)  # noqa: S311  # the same each time
         size = random.randint(24, 30), 1 + seed % 9
         self.net = net = make_nets.Net((1, 4, *size), seed)
-        x = net.conv(net.x, 4 * random.randint(4, 9), (1, 1))
+        # In words, or with a last word that begins in the one before it.
+        x = net.conv(net.x, 4 * random.randint(4, 9) + seed % 3, (1, 1))
         for _ in range(3):
             # Some limits are not those of int8.
             limits = random.choice(LIMITS)
@@ -371,7 +372,7 @@ class Narrow:
                 limits=limits,
             )
             kernel = random.choice([(1, 1), (1, 1), (3, 1), (2, 3)])
-            channels = random.choice([y.sizes[1], random.randint(12, 40) & ~3])
+            channels = random.choice([y.sizes[1], (random.randint(12, 40) & ~3) + seed % 3])
             x = net.conv(y, channels, kernel, limits=limits)
 
 
@@ -410,7 +411,7 @@ class Wide:
         random = Random(seed)  # noqa: S311  # the same each time
         size = random.randint(16, 24), random.randint(20, 64)
         self.net = net = make_nets.Net((1, 4, *size), seed)
-        x = net.conv(net.x, 4 * random.randint(1, 3), (1, 1))
+        x = net.conv(net.x, 4 * random.randint(1, 3) + seed % 2, (1, 1))
         turn = seed // len(KINDS)
         for at, stride in enumerate((1 + turn % 2, 1 + (turn + 1) % 2)):
             x = net.conv(
@@ -420,7 +421,7 @@ class Wide:
                 depthwise=True,
                 limits=LIMITS[(turn // 2 + at) % 2],
             )
-            x = net.conv(x, 4 * random.randint(1, 3), (1, 1))
+            x = net.conv(x, 4 * random.randint(1, 3) + seed % 2, (1, 1))
         x = net.conv(x, x.sizes[1], limits=random.choice(LIMITS))
         net.conv(x, 2, (1, 1), limits=(0, -128, 127))
 

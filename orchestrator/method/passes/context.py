@@ -12,6 +12,7 @@ class Context:
     Args:
         isa: Instruction set of the core, if the device does not load the method.
         fast: Whether the product favours speed.
+        unaligned: Whether code may load words from any address.
         plans: Whether memory is planned afterwards, of a method that the device does not
             load: arenas may grow, as the planner finds the room again.
         replans: Whether memory is planned afterwards.
@@ -20,6 +21,7 @@ class Context:
 
     isa: str = ""
     fast: bool = False
+    unaligned: bool = True
     plans: bool = False
     replans: bool = False
     modest: bool = False

@@ -29,6 +29,7 @@ from orchestrator.method.passes.packing.convolution import (
     convolutions,
     in_one_column,
     with_weights,
+    without_groups,
 )
 from orchestrator.method.passes.packing.header import Packed, Room, bytes_of
 from orchestrator.method.passes.packing.kernels import Kernel
@@ -63,8 +64,11 @@ def pack_weights(method: LinkedMethod, context: Context) -> LinkedMethod:
     method = pack_pairs(method)
     if context.isa == "scalar":
         return _packed_scalar(method)
-    is_mve = context.isa == "mve"
-    pack = partial(_packed_mve, fast=context.fast) if is_mve else _packed_dsp
+    pack = (
+        partial(_packed_mve, fast=context.fast)
+        if context.isa == "mve"
+        else partial(_packed_dsp, unaligned=context.unaligned)
+    )
     # Only packing shows which convolutions can take a pad of different sizes before and behind; the
     # rest keep theirs. Each round keeps more, so the loop ends.
     kept = uneven_calls(method)
@@ -87,14 +91,18 @@ def _packed_scalar(method: LinkedMethod) -> LinkedMethod:
     return method
 
 
-def _packed_dsp(method: LinkedMethod) -> LinkedMethod:
-    found = convolutions(method, scaling.MOST_SUM)
+def _packed_dsp(method: LinkedMethod, *, unaligned: bool) -> LinkedMethod:
+    found = [
+        (number, call, without_groups(conv) if conv.has_few_groups else conv)
+        for number, call, conv in all_convolutions(method, scaling.MOST_SUM)
+    ]
     rooms = _rooms(method)
     # Three pixels at once also compute one. The other kernel has to pay.
-    most = [c for _, _, c in found if not c.depthwise]
+    most = [c for _, _, c in found if c.groups == 1]
     pays = _pays([c for c in most if c.is_matrix and c.has_one_scale], most)
     for number, call, conv in found:
         with suppress(UnknownCallError):
+            need(unaligned or conv.has_words or conv.groups == 1)
             packed = _packed_for_dsp(conv, rooms[number], pays=pays)
             method = _with_call(method, number, call, packed, conv)
     return method
@@ -111,9 +119,9 @@ def _packed_for_dsp(conv: Convolution, room: Room, *, pays: bool) -> Packed:
     Raises:
         UnknownCallError: No kernel can take it.
     """
-    if conv.depthwise:
+    if conv.groups > 1:
         # The loops load words of four channels.
-        need(conv.has_words)
+        need(conv.groups == conv.channels >= TILE)
         with suppress(UnknownCallError):
             return depthwise.Depthwise3x3.packed(conv)
         return depthwise.Depthwise.packed_dsp(conv)

@@ -235,6 +235,7 @@ def run_passes(
     replans: bool = False,
     isa: str = "",
     fast: bool = False,
+    unaligned: bool = True,
     disabled: Mapping[str, str] = MappingProxyType({}),
 ) -> LinkedMethod:
     """Run the named passes on a method, in the order of `PASSES`.
@@ -251,6 +252,7 @@ def run_passes(
         replans: Whether memory is planned afterwards.
         isa: Instruction set of the core, if the device does not load the method.
         fast: Whether the product favours speed.
+        unaligned: Whether code may load words from any address.
         disabled: Passes that must not run, each with the reason; "" for one that must
             cost less.
 
@@ -258,7 +260,7 @@ def run_passes(
         BorderError: An input or output cannot be as the profile says.
     """
     wanted = frozenset(names)
-    context = Context(isa=isa, fast=fast, plans=plans, replans=replans)
+    context = Context(isa=isa, fast=fast, unaligned=unaligned, plans=plans, replans=replans)
     records = [*method.passes]
     before = counts_of(method)
     for name, step in PASSES.items():

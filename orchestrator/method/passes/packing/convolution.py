@@ -121,6 +121,11 @@ class Convolution:
         return self.is_matrix and self.groups == self.pixels == 1 and self.has_one_scale
 
     @property
+    def has_few_groups(self) -> bool:
+        """Whether as many weights for all channels take less than a kernel for groups."""
+        return 1 < self.groups < TILE
+
+    @property
     def is_short(self) -> bool:
         """Whether channel by channel is slow: strips copy two lines, or more, per output.
 
@@ -301,6 +306,19 @@ def check(conv: Convolution, most: int) -> None:
     need(LOWEST <= -conv.x_offset <= HIGHEST)  # an item of padding
     need(bool((conv.shifts <= 0).all() and (conv.shifts >= _LEAST_SHIFT).all()))
     need(bool((largest_sums(conv) < most).all()))
+
+
+def without_groups(conv: Convolution) -> Convolution:
+    """The convolution, with weights of zero for channels of other groups."""
+    import numpy as np  # noqa: PLC0415
+
+    outputs, each = len(conv.weights), conv.channels // conv.groups
+    taps = conv.weights.reshape(conv.groups, outputs // conv.groups, -1, each)
+    weights = np.zeros((*taps.shape[:3], conv.groups, each), np.int64)
+    for group, those in enumerate(taps):
+        weights[group, :, :, group] = those
+    whole = weights.reshape(outputs, -1)
+    return replace(conv, groups=1, depthwise=False, weights=whole)
 
 
 def in_one_column(conv: Convolution) -> Convolution:

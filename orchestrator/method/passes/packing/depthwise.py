@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar, Final, Self
 
 from orchestrator.core.lazy_bytes import Bytes
@@ -70,6 +71,7 @@ class Depthwise(Windows):
 
     batch: int
     channels: int
+    outputs: int
     padding: int
     pairs: int
     group_bytes: int
@@ -83,6 +85,7 @@ class Depthwise(Windows):
             columns=conv.columns,
             batch=conv.batch,
             channels=conv.channels,
+            outputs=len(conv.weights),
             padding=-conv.x_offset,
             pairs=pairs,
             group_bytes=len(groups),
@@ -92,21 +95,24 @@ class Depthwise(Windows):
 
     @classmethod
     def packed_dsp(cls, conv: Convolution) -> Packed:
-        """A call for DSP instructions, in groups of four channels."""
+        """A call for DSP instructions, in groups of four channels: with one output of each."""
         import numpy as np  # noqa: PLC0415  # only where something is packed
 
-        taps, count = conv.weights.shape[1], 2 * conv.pairs
+        (outputs, taps), count = conv.weights.shape, 2 * conv.pairs
         weights = np.pad(conv.weights, ((0, 0), (0, count - taps))).astype(np.int8)
-        starts = starts_of(conv)
+        starts, each = starts_of(conv), outputs // conv.channels
         data = bytearray()
-        for first in range(0, len(weights), TILE):
-            those = range(first, first + TILE)
-            data += bytes_in("<i4", first, *starts[those].tolist())
+        for first, number in product(range(0, conv.channels, TILE), range(each)):
+            begin = min(first, conv.channels - TILE)
+            those = range(begin * each + number, (begin + TILE) * each, each)
+            data += bytes_in("<i4", begin, *starts[those].tolist())
             # For each pair of taps: channels 0 and 1, then 2 and 3.
             tile = weights[those].reshape(2, 2, conv.pairs, 2)
             data += tile.transpose(2, 0, 3, 1).tobytes()
             for c in those:
-                data += bytes_in("<i4", conv.multipliers[c], 256 * c - conv.shifts[c])
+                # Inputs of channels that the group before had may be overwritten.
+                to = c if c >= first * each else those[-1]
+                data += bytes_in("<i4", conv.multipliers[c], 256 * to - conv.shifts[c])
         # Two tables: one for pixels whose taps are all in the image, one for the others.
         # Pointers to taps, distances of others, and a pixel of padding.
         scratch_bytes = 2 * WORD * count + conv.channels
@@ -142,7 +148,7 @@ class Depthwise(Windows):
         return cls.of_groups(conv, up(taps, TILE) // 2, bytes(data), scratch_bytes)
 
     def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
-        line = self.columns.out * 2 * self.pairs * self.channels
+        line = self.columns.out * 2 * self.pairs * up(self.outputs, TILE)
         # Instructions of a product. With DSP, `orch_packed_depthwise` takes 20 for two taps of four
         # channels, 2.5 of a product. The rest is what ends four channels, 44 instructions, and
         # `find_taps` at borders of the image.
@@ -150,6 +156,8 @@ class Depthwise(Windows):
         return (Cost(setup=SETUP[core.isa] + 2 * self.channels, tile=tile),)
 
     def overlap(self, source: Image, out: Image) -> OverlapRule | None:
+        if self.outputs != self.channels:
+            return None
         return overlap_of(self.columns, source, out, is_at_once=self.IS_AT_ONCE)
 
 
@@ -181,6 +189,7 @@ class Depthwise3x3(Depthwise):
         # Two pairs of rows for each column, and weights of the channels in them.
         scratch_bytes = (2 * conv.columns.reach + _CHANNEL_WORDS) * WORD * TILE
         need(_LITTLE * scratch_bytes <= conv.rows.size * conv.columns.size * conv.channels)
+        need(conv.depthwise)
         windows = {(a.kernel, a.stride, a.dilation) for a in (conv.rows, conv.columns)}
         # Outputs have no rounding of ties below the offset: they have to end at the limit there.
         need(windows in ({(_WINDOW, 1, 1)}, {(_WINDOW, 2, 1)}) and conv.offset == LOWEST)

@@ -28,7 +28,7 @@ _S: Final = ScalarType
 def depthwise(rows: int, stride: int = 1, batch: int = 1) -> tuple[int, ...]:
     """A PackedDepthwise of an image of 5 columns and 64 channels."""
     axis, out = (3, rows, 3, stride, 0, 1), 5 // stride
-    return (*axis, 5, out, 3, stride, 1, 1, batch, 64, -128, out, 1280, 0)
+    return (*axis, 5, out, 3, stride, 1, 1, batch, 64, 64, -128, out, 1280, 0)
 
 
 def matrix(pixels: int, outputs: int = 64) -> tuple[int, ...]:
@@ -190,7 +190,7 @@ def test_rows_of_windows_are_computed_in_parts(  # noqa: PLR0917
     assert few.one_row
     assert few.scratch_bytes == 32 * columns
     changed = with_scratch_saving(method, call)
-    header[15] = at_once
+    header[16] = at_once
     row = f"orch::cortex_m::{limited}packed_depthwise_row"
     assert changed == replace(
         call,
