@@ -105,49 +105,51 @@ struct Groups {
   uint8_t* columns;
 };
 
-/// Of 16 channels with four taps, four times.
-constexpr int32_t kColumnBytes = 16 * 4 * 4;
+/// Of 16 channels with 16 taps.
+constexpr int32_t kColumnBytes = 16 * 16;
 
 // All channels of a pixel; `taps`: for each tap how far its first channel is
 // from `base`; `w`: groups of eight channels.
 //
 // 16 channels at a time, taps are brought together: four of each channel in a
-// word, up to four times 16 words. A load then takes all taps of a channel, and
-// zeros where there are no more.
+// word, in blocks of four times 16 words. A load then takes 16 taps of a
+// channel, and zeros where there are no more.
 extern "C" void orch_packed_depthwise(const int32_t* taps, const uint8_t* w,
                                       int8_t* y, const Groups* groups,
                                       const int8_t* base);
 asm(ORCH_LOOP_MACROS R"(
   @ Four taps of two channels, which lie four bytes apart, at four times each.
-  .macro orch_four_times first, second
-  vldrw.u32 q0, [q7, #4]!
-  vldrw.u32 q1, [q6, #4]!
+  .macro orch_four_times first, second, x=4, w=4
+  vldrw.u32 q0, [q7, #\x]!
+  vldrw.u32 q1, [q6, #\w]!
   vmladava.s8 \first, q0, q1
   vldrw.u32 q2, [q7, #4]!
   orch_load w.u32, q3, "[q6, #4]!", \second, q2, q3
   .endm
   @ 0: sums; 32: taps, their end, offset, columns; 48: bytes of weights of
-  @ eight channels.
-  orch_begin orch_packed_depthwise, 52, d10-d15, 48
+  @ eight channels, blocks. Vectors of places begin a block in front of the
+  @ first one, at the end of its eight channels.
+  orch_begin orch_packed_depthwise, 60, d8-d15, 64
   ldm r3, {r4, r5, r6, r7}
   @ Four taps of eight channels are 32 bytes; a distance has four.
   lsl r8, r4, #1
-  str r8, [sp, #48]
+  add r9, r4, #63
+  lsr r9, #6
+  strd r8, r9, [sp, #48]
   movs r8, #0
   vidup.u32 q5, r8, #8
-  subs r7, #4
-  vshl.i32 q7, q5, #3
-  vadd.i32 q7, q7, r7
+  sub r8, r7, #228
+  vshl.i32 q4, q5, #3
+  vadd.i32 q4, q4, r8
   vshl.i32 q5, q5, #2
-  mvn r8, #3
+  mvn r8, #99
   vadd.i32 q5, q5, r8
-  adds r7, #4
   add r4, r0
   strd r0, r4, [sp, #32]
   strd r6, r7, [sp, #40]
   mov r9, r5
   mov r3, r2
-  ldr r11, [sp, #136]
+  ldr r11, [sp, #160]
 1:
   ldrd r5, r7, [sp, #32]
   ldr r8, [sp, #44]
@@ -170,16 +172,21 @@ asm(ORCH_LOOP_MACROS R"(
   cmp r5, r7
   bne 2b
 
-  movs r7, #2
-  ldr r5, [sp, #48]
+  movs r7, #0
 3:
   ldm r1!, {r0, r2, r4, r6, r8, r10, r12, lr}
   vadd.i32 q6, q5, r1
+  vadd.i32 q7, q4, r7
+  ldr r5, [sp, #48]
   add r1, r5
-  orch_four_times r0, r8
+  ldr r5, [sp, #52]
+5:
+  orch_four_times r0, r8, 228, 100
   orch_four_times r2, r10
   orch_four_times r4, r12
   orch_four_times r6, lr
+  subs r5, #1
+  bne 5b
   orch_multiply "[r1], #16", "[r1], #16"
   vldrw.32 q2, [r1], #16
   vldrw.32 q3, [r1], #16
@@ -189,15 +196,13 @@ asm(ORCH_LOOP_MACROS R"(
   orch_store "[r3], #8", r9
   subs r9, #8
   ble 4f
-  subs r7, #1
+  adds r7, #32
+  cmp r7, #64
   bne 3b
   add r11, #16
-  @ Back to the first channel.
-  mvn r0, #63
-  vadd.i32 q7, q7, r0
   b 1b
 4:
-  orch_return 52, d10-d15
+  orch_return 60, d8-d15
   orch_end orch_packed_depthwise
   .purgem orch_four_times
 )" ORCH_LOOP_MACROS_END);
@@ -209,28 +214,33 @@ asm(ORCH_LOOP_MACROS R"(
 /// those beyond the last one, which have no weights.
 ORCH_HOT void find_taps(const PackedDepthwise& conv, int32_t row,
                         int32_t column, int32_t padding, int32_t* to) {
-  int32_t* const end = to + 2 * conv.pairs;
   // Copies, as what is written could be where these numbers are.
   const Axis rows = conv.rows;
-  const Axis columns = conv.columns;
-  const int32_t channels = conv.channels;
+  const Taps columns = taps_from(conv.columns, column);
+  const int32_t step = conv.columns.dilation * conv.channels;
+  const int32_t line = conv.columns.in * conv.channels;
+  const int32_t first = columns.in * conv.channels;
+  const int32_t behind = conv.columns.kernel - columns.first - columns.count;
+  const auto pad = [&](int32_t count) __attribute__((always_inline)) {
+    ORCH_FEW_ROUNDS
+    for (; count > 0; --count) *to++ = padding;
+  };
   ORCH_FEW_ROUNDS
-  for (int32_t i = 0; i < rows.kernel; ++i) {
+  for (int32_t i = rows.kernel; i > 0; --i) {
     const bool inside =
         static_cast<uint32_t>(row) < static_cast<uint32_t>(rows.in);
-    const int32_t line = row * columns.in * channels;
-    int32_t at = column;
+    int32_t at = inside ? row * line + first : padding;
+    const int32_t next = inside ? step : 0;
+    pad(columns.first);
     ORCH_FEW_ROUNDS
-    for (int32_t j = 0; j < columns.kernel; ++j) {
-      const bool both = inside && static_cast<uint32_t>(at) <
-                                      static_cast<uint32_t>(columns.in);
-      *to++ = both ? line + at * channels : padding;
-      at += columns.dilation;
+    for (int32_t count = columns.count; count > 0; --count) {
+      *to++ = at;
+      at += next;
     }
+    pad(behind);
     row += rows.dilation;
   }
-  ORCH_FEW_ROUNDS
-  while (to != end) *to++ = padding;
+  pad(2 * conv.pairs - rows.kernel * conv.columns.kernel);
 }
 
 /// Whether all taps lie in the image if the first one is at `first`.
@@ -266,8 +276,9 @@ void packed_depthwise(const PreparedCall& prepared) {
   const Groups groups = {pair_bytes, conv.group_bytes, conv.offset};
 #else
   const Groups groups = {pair_bytes, conv.channels, conv.offset, scratch};
-  memset(scratch, 0, kColumnBytes);
-  scratch += kColumnBytes;
+  const int32_t columns_bytes = (conv.pairs + 7) / 8 * kColumnBytes;
+  memset(scratch, 0, static_cast<size_t>(columns_bytes));
+  scratch += columns_bytes;
 #endif
   find_taps(conv, 0, 0, 0, inside);
   int8_t* const padding = reinterpret_cast<int8_t*>(scratch);

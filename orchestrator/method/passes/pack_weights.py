@@ -152,7 +152,7 @@ def _packed_mve(method: LinkedMethod, *, fast: bool) -> LinkedMethod:
             continue
         # Fewer outputs than a tile make weights several times as large.
         few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
-        if not few or (fast and not conv.is_short):
+        if fast or not few:
             several.append((number, call, groups_of(in_one_column(conv))))
     # Where lines of the output lie further apart than the loop can add, the call keeps its kernel.
     for number, call, phases in (*several, *transposed(method, steps.MOST_SUM)):

@@ -126,17 +126,6 @@ class Convolution:
         return 1 < self.groups < TILE
 
     @property
-    def is_short(self) -> bool:
-        """Whether channel by channel is slow: strips copy two lines, or more, per output.
-
-        The kernel for calls that are not packed takes four channels at once, if each has
-        one output.
-        """
-        lines = (self.rows.out - 1) * self.rows.stride + self.rows.kernel
-        four = self.depthwise and len(self.weights) == self.channels >= TILE
-        return four and lines >= 2 * self.rows.out
-
-    @property
     def pairs(self) -> int:
         """Pairs of taps of a depthwise one."""
         taps: int = self.weights.shape[1]

@@ -120,13 +120,13 @@ class Depthwise(Windows):
 
     @classmethod
     def packed_mve(cls, conv: Convolution) -> Packed | None:
-        """A call for vectors, in groups of eight channels; None for many taps."""
+        """A call for vectors, in groups of eight channels; None for many taps of a few."""
         import numpy as np  # noqa: PLC0415
 
         channels, taps = conv.weights.shape
-        # The kernel has room for four taps of 16 channels, four times (`kColumnBytes` of
-        # op_packed_depthwise.cpp).
-        if taps > LANES:
+        # Eight channels are computed whatever there are: of three, the kernel for calls that are
+        # not packed, or strips for each channel, take less from some 20 taps on.
+        if taps > LANES and channels < TILE:
             return None
         more = -channels % len(EIGHT)
         weights = np.pad(conv.weights, ((0, more), (0, -taps % TILE))).astype(np.int8)
@@ -140,11 +140,11 @@ class Depthwise(Windows):
             tile = weights[first : first + len(EIGHT)].reshape(len(EIGHT), -1, TILE)
             data += starts[those].tobytes() + tile.swapaxes(0, 1).tobytes()
             data += multipliers[those].tobytes() + shifts[those].tobytes()
-        if taps <= TILE:
+        if up(taps, TILE) % LANES == TILE:
             # The kernel reads four times four taps, whatever they are.
             data += bytes(WORD * len(EIGHT))
         # Pointers and distances, taps of 16 channels, and a pixel of padding.
-        scratch_bytes = 2 * WORD * up(taps, TILE) + LANES * LANES + conv.channels
+        scratch_bytes = 2 * WORD * up(taps, TILE) + LANES * up(taps, LANES) + channels
         return cls.of_groups(conv, up(taps, TILE) // 2, bytes(data), scratch_bytes)
 
     def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
