@@ -14,11 +14,9 @@ namespace orch::cortex_m {
 
 // What packed weights are run with, one block of channels after the other.
 void packed_pixels(const PreparedCall& call);
-#if ORCH_FAVOUR_SPEED
-void packed_pixels_2(const PreparedCall& call);
-void packed_pixels_3(const PreparedCall& call);
-void packed_pixels_4(const PreparedCall& call);
-#endif
+#define ORCH_UNROLLED_PACKED(vectors) \
+  void packed_pixels_##vectors(const PreparedCall& call);
+ORCH_UNROLLED(ORCH_UNROLLED_PACKED)
 
 namespace {
 
@@ -117,15 +115,11 @@ void compute_blocks(const PreparedCall& prepared) {
   ORCH_PACKED_FORMS(PackedPixels, name, limited)
 
 ORCH_INT4_PIXELS(int4_packed_pixels, int4_limited_packed_pixels, packed_pixels)
-#if ORCH_FAVOUR_SPEED
-// For depths of a multiple of two, three or four vectors.
-ORCH_INT4_PIXELS(int4_packed_pixels_2, int4_limited_packed_pixels_2,
-                 packed_pixels_2)
-ORCH_INT4_PIXELS(int4_packed_pixels_3, int4_limited_packed_pixels_3,
-                 packed_pixels_3)
-ORCH_INT4_PIXELS(int4_packed_pixels_4, int4_limited_packed_pixels_4,
-                 packed_pixels_4)
-#endif
+#define ORCH_UNROLLED_INT4(vectors)                      \
+  ORCH_INT4_PIXELS(int4_packed_pixels_##vectors,         \
+                   int4_limited_packed_pixels_##vectors, \
+                   packed_pixels_##vectors)
+ORCH_UNROLLED(ORCH_UNROLLED_INT4)
 
 // The same of a single pixel, as in a matrix product of one row: `header` is a
 // PackedPixel, tiles are of eight channels.

@@ -147,12 +147,10 @@ void compute_phases(const PreparedCall& prepared) {
   ORCH_LIMITED_BAND(PackedPixels, name##_band, limited##_band)
 
 ORCH_PIXELS(packed_pixels, limited_packed_pixels, compute_pixels)
-#if ORCH_FAVOUR_SPEED
-// For depths of a multiple of two, three or four vectors.
-ORCH_PIXELS(packed_pixels_2, limited_packed_pixels_2, orch_packed_pixels_2)
-ORCH_PIXELS(packed_pixels_3, limited_packed_pixels_3, orch_packed_pixels_3)
-ORCH_PIXELS(packed_pixels_4, limited_packed_pixels_4, orch_packed_pixels_4)
-#endif
+#define ORCH_UNROLLED_PIXELS(vectors)                                   \
+  ORCH_PIXELS(packed_pixels_##vectors, limited_packed_pixels_##vectors, \
+              orch_packed_pixels_##vectors)
+ORCH_UNROLLED(ORCH_UNROLLED_PIXELS)
 
 // The same of a single pixel, as in a matrix product of one row: `header` is a
 // PackedPixel, `weights` tiles of eight channels.

@@ -10,7 +10,7 @@
 namespace orch::cortex_m {
 
 /// What the build knows of a call; the packed weights follow. Its source is
-/// orchestrator/method/passes/pack_weights.py.
+/// orchestrator/method/passes/packing/header.py.
 struct PackedConvolution {
   Axis rows;
   Axis columns;

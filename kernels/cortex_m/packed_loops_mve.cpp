@@ -6,6 +6,9 @@
 #include "loop_macros_mve.h"
 #include "packed_loops_mve.h"
 
+#define ORCH_UNROLLED_LOOP(vectors) \
+  "  orch_pixels orch_packed_pixels_" #vectors ", " #vectors "\n"
+
 asm(ORCH_LOOP_MACROS R"(
   @ Four channels of two pixels. `ties`: whether outputs may have them, and
   @ there may be fewer channels.
@@ -511,18 +514,15 @@ asm(ORCH_LOOP_MACROS R"(
 
   orch_pixels orch_packed_pixels, 1
   orch_lines orch_packed_lines, 0, 2
-)"
+)" ORCH_UNROLLED(ORCH_UNROLLED_LOOP)
 #if ORCH_FAVOUR_SPEED
-                     R"(
-  orch_pixels orch_packed_pixels_2, 2
-  orch_pixels orch_packed_pixels_3, 3
-  orch_pixels orch_packed_pixels_4, 4
+        R"(
   orch_stay orch_packed_pixels_16
   orch_lines orch_packed_lines_3, 1, 0
   orch_lines orch_packed_lines_3_ties, 1, 1
 )"
 #endif
-                     R"(
+        R"(
   .purgem orch_tile; .purgem orch_all_pixels; .purgem orch_places
   .purgem orch_pixels; .purgem orch_stay_pixels; .purgem orch_stay
   .purgem orch_eight_channels; .purgem orch_alike; .purgem orch_scale_alike

@@ -41,6 +41,15 @@ static_assert(offsetof(PackedPixel, conv.out_channels) == 56 &&
                   offsetof(Column, offset) == 20,
               "the assembly knows where things are");
 
+/// Calls `each` for numbers of vectors that have loops of their own, for depths
+/// of a multiple of them: those of
+/// orchestrator/method/passes/packing/pixels.py.
+#if ORCH_FAVOUR_SPEED
+#define ORCH_UNROLLED(each) each(2) each(3) each(4)
+#else
+#define ORCH_UNROLLED(each)
+#endif
+
 extern "C" {
 // All output channels of some pixels, two pixels and four channels at a time.
 // An odd last pixel is computed twice.
@@ -49,10 +58,8 @@ using PixelLoop = void(const int8_t* x, const uint8_t* tiles, int8_t* y,
 PixelLoop orch_packed_pixels;
 // The same for at least two pixels of 16 taps: weights stay in registers.
 PixelLoop orch_packed_pixels_16;
-// For depths of a multiple of so many vectors.
-PixelLoop orch_packed_pixels_2;
-PixelLoop orch_packed_pixels_3;
-PixelLoop orch_packed_pixels_4;
+#define ORCH_DECLARED(vectors) PixelLoop orch_packed_pixels_##vectors;
+ORCH_UNROLLED(ORCH_DECLARED)
 // All output channels of the first pixel of a run, eight at a time.
 PixelLoop orch_packed_one_pixel;
 

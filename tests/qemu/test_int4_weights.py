@@ -18,6 +18,7 @@ import pytest
 from orchestrator.core.dtype import ScalarType
 from orchestrator.core.rounding import WeightRounding
 from orchestrator.method.passes import run_passes, unlink_program
+from orchestrator.method.passes.packing.pixels import Pixels
 from tests.conftest import CORPUS
 from tests.data.cortex_m import semantics
 from tests.product import Product
@@ -40,7 +41,7 @@ _S: Final = ScalarType
 _SCALAR: Final = {"int4_packed_convolution"}
 _DSP: Final = {"int4_packed_conv2d", "int4_packed_matrix"}
 _MVE: Final = {"int4_packed_pixels", "int4_packed_pixel"}
-_UNROLLED: Final = {f"int4_packed_pixels_{n}" for n in (2, 3, 4)}
+_UNROLLED: Final = {f"int4_packed_{name}" for name in Pixels.WHOLE[1:]}
 CORES: Final = (
     ("cortex-m0plus", "gnu", "size", _SCALAR),
     ("cortex-m4", "gnu", "size", _DSP),

@@ -16,6 +16,7 @@ import pytest
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.passes import prepare_calls
+from orchestrator.method.passes.packing.pixels import Pixels
 from tests.qemu.call_products import Guarded, linked_calls, run_calls, write_calls
 from tests.tools import need_emulator, need_toolchain
 from tests.unit.method.recorded_calls import Call, Tensor
@@ -45,7 +46,8 @@ LIMITED: Final[dict[str, tuple[str, ...]]] = {
     "mve": ("pixels", "pixel", "depthwise", "depthwise_strips"),
 }
 """Kernels with limits that some call takes; and of products that favour speed:"""
-LIMITED_FAST: Final = ("lines", "pixels_2", "pixels_3", "pixels_4")
+UNROLLED: Final = Pixels.WHOLE[1:]
+LIMITED_FAST: Final = ("lines", *UNROLLED)
 CORES: Final = (
     *(("cortex-m4", "gnu", "size"), ("cortex-m4", "zig", "speed")),
     *(("cortex-m33", "gnu", "speed"), ("cortex-m7", "zig", "size")),
@@ -56,7 +58,7 @@ CORES: Final = (
 TWO_CORES: Final = (("cortex-m4", "zig", "size"), ("cortex-m7", "gnu", "speed"))
 BAND_CORES: Final = (("cortex-m55", "zig", "size"), ("cortex-m55", "gnu", "speed"))
 _BAND_NAMES: Final = ("packed_pixels", "packed_depthwise_strips")
-_FAST_NAMES: Final = ("packed_pixels_2", "packed_pixels_3", "packed_pixels_4")
+_FAST_NAMES: Final = tuple(f"packed_{name}" for name in UNROLLED)
 
 
 def tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor:

@@ -70,7 +70,8 @@ class Header(ABC):
     """The struct of a call, and what its family can do: by default nothing by rows."""
 
     WHOLE: ClassVar[tuple[str, ...]] = ()
-    """Kernels of the family: without `packed_`, which all names begin with."""
+    """Kernels of the family: without `packed_`, which all names begin with. Each needs its function
+    in C++, and one with limits; so does a subclass that inherits them."""
     NARROW: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Kernels for bands of few pixels, and the one that each of them replaces, in order.
 

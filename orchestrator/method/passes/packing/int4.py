@@ -238,6 +238,7 @@ class Int4Pairs(_Blocks, Pairs):
     """`PackedPairs` of packed_dsp.h, with an `Int4Pair` for each pair of channels."""
 
     IS_INT4: ClassVar = True
+    WHOLE: ClassVar = ("conv2d",)
     NARROW: ClassVar = ()
     SCRATCH_SAVING: ClassVar = ()
     HAS_TWO: ClassVar = False

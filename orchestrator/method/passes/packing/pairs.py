@@ -97,7 +97,7 @@ class Pieces(NamedTuple):
 class Pairs(ConvolutionHeader):
     """`PackedPairs` of packed_dsp.h."""
 
-    WHOLE: ClassVar = ("conv2d",)
+    WHOLE: ClassVar[tuple[str, ...]] = ("conv2d",)
     NARROW: ClassVar[tuple[tuple[str, str], ...]] = (("conv2d_two", "conv2d"),)
     SCRATCH_SAVING: ClassVar[tuple[str, ...]] = ("conv2d_few",)
     HAS_TWO: ClassVar = True

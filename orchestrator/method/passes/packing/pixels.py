@@ -34,8 +34,8 @@ from orchestrator.method.windows import Axis, Image, OverlapRule, Rows, RowTable
 if TYPE_CHECKING:
     from orchestrator.method.passes.packing.phases import Phase
 
-# `orch_packed_pixels_4` and so on of packed_loops_mve.cpp, the longest first. A loop has no
-# remainder, so all vectors of a pixel have to be a multiple.
+# Those of `ORCH_UNROLLED` in packed_loops_mve.h, the longest first. A loop has no remainder, so
+# all vectors of a pixel have to be a multiple.
 _UNROLLED: Final = (4, 3, 2)
 """Vectors at once of further kernels, of products that favour speed."""
 # The same bound is in `gather_lines` of packed_strip.h: a vector holds two lines at least.
@@ -155,7 +155,7 @@ class LinePhase:
 class Pixels(StripHeader):
     """`PackedPixels` of packed.h."""
 
-    WHOLE: ClassVar = ("pixels", *(f"pixels_{vectors}" for vectors in (4, 3, 2)))
+    WHOLE: ClassVar = ("pixels", *(f"pixels_{vectors}" for vectors in _UNROLLED))
     NARROW: ClassVar = tuple((f"{kernel}_band", kernel) for kernel in WHOLE)
     LAYOUT: ClassVar = TileLayout(head=TILE * WORD, lines=TILE, tail=2 * TILE * WORD)
     """Starts of sums; multipliers and shifts."""

@@ -12,6 +12,7 @@ from orchestrator.core.dtype import ScalarType
 from orchestrator.core.operator import OperatorName
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
 from orchestrator.method.passes.packing.kernels import packed_header
+from orchestrator.method.passes.packing.pixels import Pixels
 from orchestrator.method.passes.packing.strips import Strips
 from orchestrator.method.places import Access
 from orchestrator.method.rows.bands import may_write_over_input
@@ -251,7 +252,7 @@ def test_others_keep_their_kernels(call: tuple[str, tuple[int, ...]]) -> None:
 @pytest.mark.parametrize(
     ("name", "odd", "even"),
     [
-        *((f"packed_pixels{n}", pixels(5), pixels(6)) for n in ("", "_2", "_3", "_4")),
+        *((f"packed_{name}", pixels(5), pixels(6)) for name in Pixels.WHOLE),
         ("packed_pixels", taps(1), taps(9)),
         ("packed_pixels", taps(8), taps(12)),
         ("packed_pixels", taps(3, 16), taps(3, 17)),
