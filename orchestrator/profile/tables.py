@@ -115,21 +115,7 @@ class PassesTable(Table):
         AfterValidator(sorted_set),
     ] = Field(
         default=(),
-        description="Passes to skip. `fold_permutes`, `fold_constants`, "
-        "`evaluate_constants`: compute constants at build time. `alias_copies`: no "
-        "needless copies. `fold_pads`: pads in the call that reads them. "
-        "`fold_transposes`: no transposes that others undo, or that weights can take. "
-        "`cancel_quantize`: no floats between int8 items, where a table or nothing "
-        "does the same. `drop_unused_calls`: no calls whose outputs are unused. "
-        "`keep_inputs`, `quantized_io`: what `models.io` says. `in_place`: outputs "
-        "over inputs that are no longer needed. "
-        "`fuse_activations`: activations as limits of the call before. "
-        "`fuse_float_activations`: activations of floats in the call before. "
-        "`round_weights`: what `models.weights` says. "
-        "`pack_weights`: int8 weights in the order in which the kernel reads them. "
-        "`order_calls`: the order of calls that needs least memory. "
-        "`prepare_calls`: no arguments to read and check at run time. "
-        "`drop_values`, `share_values`: no slot unused or duplicated.",
+        description=f"Passes to skip. {'. '.join(f'`{n}`: {use}' for n, use in PASSES.items())}.",
         examples=[["fold_permutes"]],
     )
     fold_batch_norm: StrictBool = Field(
