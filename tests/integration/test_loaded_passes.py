@@ -24,6 +24,7 @@ from tests.cpp.support.device import ask
 from tests.cpp.support.native import build
 from tests.cpp.support.running import run_method
 from tests.integration.test_corpus import RUNNABLE, corpus_product
+from tests.integration.test_joined import NETS
 from tests.integration.workspace import without_sigmoid
 from tests.unit.method.test_prelink_unlink import resolution_of_all
 from tests.unit.products import program_of
@@ -45,9 +46,7 @@ ELSEWHERE = {
     *("round_weights", "pack_weights", "prepare_calls"),
     *IO_PASSES,  # do what a profile says: tests/integration/test_int8_io.py
     "order_calls",  # changes methods that are planned again: unit/method/test_order.py
-    # Programs for them are made in test_joined.py.
-    *("fold_pads", "fold_transposes", "cancel_quantize", "fuse_activations"),
-    "fuse_float_activations",
+    *NETS,  # programs for them are made in test_joined.py
     *OPTIONAL,
 }
 CHOICES: dict[str, tuple[str, ...]] = {

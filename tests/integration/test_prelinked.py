@@ -15,6 +15,7 @@ from orchestrator.method.linked import LinkedCall
 from orchestrator.method.passes import OPTIONAL, PASSES, passes
 from tests.conftest import CORPUS
 from tests.integration.test_corpus import RUNNABLE, corpus_product, outputs_of, outputs_together
+from tests.integration.test_joined import NETS
 from tests.integration.workspace import without_sigmoid
 from tests.tools import need_emulator, need_toolchain
 
@@ -165,8 +166,7 @@ no pads and activations for `fold_pads` and `fuse_activations`, and a transpose 
 
 def test_every_pass_lowers_something() -> None:
     others = {"drop_unused_calls", "pack_weights", "prepare_calls"}
-    others |= {"keep_inputs", "quantized_io", "fold_pads", "fuse_activations"}
-    others |= {"fuse_float_activations", "fold_transposes"}  # test_joined.py
+    others |= {"keep_inputs", "quantized_io", *NETS}
     others |= {"round_weights"}  # tests/qemu/test_int4_weights.py
     assert LOWERS.keys() | others | OPTIONAL.keys() == set(PASSES)
 
