@@ -80,9 +80,10 @@ def _pytest(session: nox.Session, *arguments: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Rules of ruff for Python; the format of C++ where clang-format 14 is there."""
+    """Rules of ruff and format for Python; the format of C++ where clang-format 14 is there."""
     _install(session, "-e", ".[dev]")
     session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
     if which(CLANG_FORMAT):
         sources = sorted(
             str(path.relative_to(ROOT))

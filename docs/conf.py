@@ -19,10 +19,7 @@ _LINK: Final = re.compile(r"\]\((\.\./[^)\s#]*)")
 project = "Orchestrator"
 author = "the Orchestrator developers"
 release = __version__
-extensions = [
-    *("myst_parser", "sphinx_copybutton"),
-    *("sphinx.ext.autodoc", "sphinx.ext.napoleon"),
-]
+extensions = [*("myst_parser", "sphinx_copybutton"), *("sphinx.ext.autodoc", "sphinx.ext.napoleon")]
 autodoc_mock_imports = ["executorch", "torch"]  # the extra `export`
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
