@@ -30,9 +30,12 @@ def test_the_build_decides_about_size() -> None:
 
 
 def test_inline_assembly_leaves_registers() -> None:
-    """It names neither the frame pointer nor the base of static data."""
+    """It names neither the frame pointer nor the base of static data.
+
+    Functions in assembly, which are raw strings, have all registers.
+    """
     for path in (path for path in SOURCES if "platform" not in path.parts):
-        text = path.read_text()
+        text = re.sub(r'R"\(.*?\)"', "", path.read_text(), flags=re.DOTALL)
         assert re.findall(r'"r[79]"', text) == [], path
 
 
