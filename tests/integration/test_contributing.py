@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,9 +10,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from orchestrator.core.dtype import ScalarType
 from orchestrator.errors import ExitCode
+from tests.integration.joined_nets import Net, program_bytes
 from tests.integration.workspace import ROOT, copy_checkout, orchestrator
 from tests.tools import need_toolchain
 
@@ -88,6 +92,28 @@ def test_a_kernel(checkout: Path) -> None:
 
 
 @pytest.mark.toolchain
+def test_a_variant_of_a_packed_kernel(checkout: Path) -> None:
+    """A call whose depth it fits has it."""
+    net = Net(name="forward")
+    sums = net.constant(np.zeros(8), ScalarType.Int)
+    weights = net.constant(np.ones((8, 6 * 16)), ScalarType.Char)
+    rest = (0, 0, 0, [1 << 30], [-5], 127, -128, net.tensor((4, 8)))
+    y = net.call(
+        "cortex_m::quantized_linear.out", net.given((4, 6 * 16)), weights, None, sums, *rest
+    )
+    _profile(checkout, "cortex-m55", 'optimize = "speed"\n[kernels]\nlibraries = ["cortex_m"]\n')
+    profile = checkout / "p.toml"
+    profile.write_text(f'{profile.read_text()}load = "prelinked"\n')
+    (checkout / "m.pte").write_bytes(program_bytes([net.returns(y)]))
+    _follow("A variant of a packed kernel", checkout)
+    after = _orchestrator("build", "p.toml", cwd=checkout)
+    assert after.returncode == 0, after.stderr
+    report = json.loads((checkout / "build/p/report.json").read_text())
+    names = {symbol["name"] for symbol in report["symbols"]}
+    assert names >= {"orch::cortex_m::packed_pixels_6", "orch_packed_pixels_6"}
+
+
+@pytest.mark.toolchain
 def test_a_core_and_its_board(checkout: Path) -> None:
     """A row and a file."""
     examples = dict(_examples("A core and a board"))
@@ -151,6 +177,20 @@ def test_a_pass(checkout: Path) -> None:
         check=False,
     )
     assert ran.stdout == "0\n", ran.stderr
+
+
+def test_an_option_of_a_command(checkout: Path) -> None:
+    """Help has it, and it says the same in text and JSON."""
+    before = _orchestrator("targets", cwd=checkout).stdout
+    _follow("An option of a command", checkout)
+    done = _orchestrator("targets", "--emulated", cwd=checkout)
+    assert done.returncode == 0, done.stderr
+    assert "build only" in before
+    assert "build only" not in done.stdout
+    found = json.loads(_orchestrator("targets", "--emulated", "--json", cwd=checkout).stdout)
+    boards = sorted(board for core in found.values() for board in core["boards"])
+    assert boards == sorted(re.findall(r"^  board +(\S+)$", before, re.MULTILINE))
+    assert "--emulated" in _orchestrator("targets", "--help", cwd=checkout).stdout
 
 
 def test_a_command(checkout: Path) -> None:
