@@ -133,13 +133,22 @@ class Files:
         """The array in a `.npy` file."""
         return read_npy(self.bytes_of(name), file=f"{self.place}/{name}").numpy
 
+    def items(self, name: str) -> Numbers:
+        """The numbers or texts in a `.npy` file."""
+        texts = read_texts(self.bytes_of(name), file=f"{self.place}/{name}")
+        return self.array(name) if texts is None else texts
+
     def labels(self, name: str, classes: Sequence[str]) -> tuple[Numbers, tuple[str, ...]]:
         """The labels in a `.npy` file as numbers, and the classes if they are names."""
-        place = f"{self.place}/{name}"
-        texts = read_texts(self.bytes_of(name), file=place)
-        if texts is None or not texts.ndim or not texts.size:
+        found = self.items(name)
+        if not _is_text(found) or not found.ndim or not found.size:
             return self.array(name), ()
-        return parsed_labels(texts.reshape(len(texts), -1).tolist(), place, classes)
+        rows = found.reshape(len(found), -1).tolist()
+        return parsed_labels(rows, f"{self.place}/{name}", classes)
+
+
+def _is_text(label: Numbers | None) -> bool:
+    return label is not None and label.dtype.kind == "U"
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
@@ -286,13 +295,30 @@ def folder_data(files: Files, choice: Choice) -> DataSet:
         for name in names:
             yield _sample_of(files, name, labels.get(name), choice)
 
-    return DataSet(
+    data = DataSet(
         name=files.place,
         count=len(names),
         read=read,
         classes=classes,
         names=_inner(files, names[0]).names if is_named else (),
     )
+    return _with_classes(data, next(read()), choice.classes) if is_named else data
+
+
+def _with_classes(data: DataSet, first: Sample, known: Sequence[str]) -> DataSet:
+    """Labels that are texts as numbers; all samples are read once for them."""
+    if not _is_text(first.label):
+        return data
+    labels = [sample.label for sample in data.read()]
+    texts = [[*map(str, label.ravel().tolist())] for label in labels if label is not None]
+    numbers, classes = parsed_labels(texts, data.name, known)
+
+    def read() -> Iterator[Sample]:
+        given = iter(numbers)
+        for sample in data.read():
+            yield sample if sample.label is None else replace(sample, label=next(given))
+
+    return replace(data, read=read, classes=classes)
 
 
 def _suffix(name: str) -> str:
@@ -343,7 +369,7 @@ def _sample_of(files: Files, name: str, label: Numbers | None, choice: Choice) -
     inner = _inner(files, name)
     keys = _keys(inner, "label", choice)
     if label is None and keys.labels is not None:
-        label = inner.array(keys.labels)
+        label = inner.items(keys.labels)
     return Sample(
         name=name,
         inputs=tuple(inner.array(key) for key in keys.inputs),
@@ -480,13 +506,22 @@ def parsed_labels(
     return np.array([at[text] for text in texts.tolist()]), known
 
 
-def loader_data(name: str, load: Callable[[], Iterable[object]], count: int | None) -> DataSet:
+def loader_data(
+    name: str,
+    load: Callable[[], Iterable[object]],
+    count: int | None,
+    *,
+    first: Sequence[object] = (),
+    classes: Sequence[str] = (),
+) -> DataSet:
     """The data that a function of the user's gives.
 
     Args:
         name: As the user named the function.
         load: Begins to read: gives (inputs, label), or (inputs, label, expected).
         count: If it is known.
+        first: The first item, if there is one.
+        classes: Names by number; empty for the order of the alphabet.
     """
 
     def read() -> Iterator[Sample]:
@@ -496,7 +531,8 @@ def loader_data(name: str, load: Callable[[], Iterable[object]], count: int | No
         if number < 0:
             raise bad_data(name, "the data have no samples")
 
-    return DataSet(name=name, count=count, read=read)
+    data = DataSet(name=name, count=count, read=read)
+    return _with_classes(data, _loaded(name, 0, first[0]), classes) if first else data
 
 
 def _loaded(name: str, number: int, item: object) -> Sample:
@@ -513,7 +549,7 @@ def _loaded(name: str, number: int, item: object) -> Sample:
     return Sample(
         name=str(number),
         inputs=_several(inputs, place),
-        label=None if label is None else number_array(label, place),
+        label=None if label is None else number_array(label, place, may_be_text=True),
         expected=None if expected is None else _several(expected, place),
     )
 
@@ -524,7 +560,7 @@ def _several(value: object, place: str) -> tuple[Numbers, ...]:
     return tuple(number_array(item, place) for item in items)
 
 
-def number_array(value: object, place: str) -> Numbers:
+def number_array(value: object, place: str, *, may_be_text: bool = False) -> Numbers:
     """The array of a value.
 
     Raises:
@@ -534,7 +570,7 @@ def number_array(value: object, place: str) -> Numbers:
         found = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
         raise bad_data(place, "a value is not an array", found=str(error)) from None
-    if found.dtype.kind not in "biufc":
+    if found.dtype.kind not in "biufc" and not (may_be_text and _is_text(found)):
         raise bad_data(
             place,
             "a value is not an array of numbers",

@@ -8,10 +8,11 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -337,7 +338,7 @@ def data_set(text: str, choice: Choice) -> DataSet:
     except OSError as error:
         raise bad_data(text, "the data cannot be read", found=reason_of(error)) from None
     if is_function(text) and not path.exists():
-        return _loader(text)
+        return _loader(text, choice.classes)
     raise unknown_form(text, exists=path.exists())
 
 
@@ -413,12 +414,14 @@ def _place(error: Exception) -> SourceSpan | None:
     return None
 
 
-def _loader(text: str) -> DataSet:
+def _loader(text: str, classes: Sequence[str]) -> DataSet:
     load = function(text)
     with users_code(text, "failed"):
-        first = load()
-        count = len(first) if isinstance(first, Sized) else None
-    begun = [first]
+        whole = load()
+        count = len(whole) if isinstance(whole, Sized) else None
+        rest = iter(whole)
+        first = [*islice(rest, 1)]
+    begun: list[Iterable[object]] = [chain(first, rest)]
 
     def items() -> Iterator[object]:
         with users_code(text, "failed"):
@@ -432,4 +435,4 @@ def _loader(text: str) -> DataSet:
                     return
             yield item
 
-    return loader_data(text, items, count)
+    return loader_data(text, items, count, first=first, classes=classes)

@@ -267,6 +267,19 @@ def test_a_folder_of_archives_with_other_names() -> None:
     assert [int(s.label) for s in data.read() if s.label is not None] == [4, 5]
 
 
+def test_a_folder_of_archives_may_have_texts_as_labels() -> None:
+    files = {
+        f"{n}__npz": npz(inputs=IMAGES[0], label=text) for n, text in zip("abc", "yxy", strict=True)
+    }
+    for choice, classes in ((Choice(), ("x", "y")), (Choice(classes=("y", "x")), ("y", "x"))):
+        data = folder(choice, **files)
+        assert data.classes == classes
+        assert [classes[s.label] for s in data.read()] == ["y", "x", "y"]
+    del files["a__npz"]
+    files["d__npz"] = npz(inputs=IMAGES[0])
+    assert [s.label for s in folder(**files).read()] == [0, 1, None]
+
+
 def test_folders_are_the_classes_of_what_is_in_them() -> None:
     colours = np.arange(18, dtype=np.uint8).reshape(2, 3, 3)
     files = {
@@ -382,6 +395,17 @@ def test_a_function_gives_samples() -> None:
     np.testing.assert_array_equal(third.expected[0], IMAGES[3])
 
 
+def test_a_function_may_give_texts_as_labels() -> None:
+    for labels in (["dog", "cat", "dog"], [np.str_("dog"), ["cat"], np.array("dog")]):
+        items: list[object] = [(IMAGES[0], label) for label in labels]
+        data = loader_data("m:f", lambda items=items: items, 3, first=items[0:1])
+        assert data.classes == ("cat", "dog")
+        assert [s.label for s in data.read()] == [1, 0, 1]
+    classes = ("dog", "hen", "cat")
+    data = loader_data("m:f", lambda: items, 3, first=items[0:1], classes=classes)
+    assert [s.label for s in data.read()] == [0, 2, 0]
+
+
 def test_what_a_function_must_not_give() -> None:
     expected = "expected: (inputs, label) or (inputs, label, expected)"
     assert message(lambda: loaded([IMAGES[0]])) == (
@@ -389,7 +413,7 @@ def test_what_a_function_must_not_give() -> None:
         f"[found: ndarray; {expected}]"
     )
     assert f"[found: tuple of 4; {expected}]" in message(lambda: loaded([(1, 2, 3, 4)]))
-    assert message(lambda: loaded([(IMAGES[0], "cat")])) == (
+    assert message(lambda: loaded([("cat", 1)])) == (
         "m:f, sample 0: a value is not an array of numbers "
         "[found: str with dtype <U3; expected: numbers or truth values]"
     )
