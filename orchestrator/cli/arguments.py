@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -140,7 +140,6 @@ class CommandParser(argparse.ArgumentParser):
         self, args: Sequence[str], namespace: None = None
     ) -> argparse.Namespace:
         """All arguments; what is left over is an error with its remedy."""
-        self._given = args
         # argparse reports all arguments that are left over with the usage of the top:
         # the hint needs the command.
         found, rest = self.parse_known_args(args, namespace)
@@ -150,10 +149,26 @@ class CommandParser(argparse.ArgumentParser):
             )
         return found
 
+    def parse_known_args(  # type: ignore[override]  # argparse has overloads for namespaces
+        self, args: Sequence[str], namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Arguments of this command, also one of several; they are kept for messages."""
+        self._given = args
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing and exiting."""
         # The text is argparse's, which has no other way; tests/unit/cli/test_manual.py
         # holds it.
+        if "arguments are required: -" in message:
+            for option in (word.partition("=")[0] for word in self._given):
+                known = self._option_string_actions
+                if (
+                    option.startswith("--")
+                    and option not in known
+                    and (hint := _meant(option, known))
+                ):
+                    raise UsageError.wrong(f"unrecognized arguments: {option}", hint)
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(", message):
             name = f"{self.prog} {match[1]}".partition(" ")[2]
             message = f'there is no command "{name}"'
@@ -210,11 +225,16 @@ class CommandParser(argparse.ArgumentParser):
         having = [name_of(c) for c, others in options.items() if option in others]
         if option.startswith("--") and having:
             return f"{option} is an option of {', '.join(having)}"
-        # Dashes alone would make any two options alike.
-        words = {name.lstrip("-"): name for name in known}
-        if near := nearest(option.lstrip("-"), words):
-            return f'did you mean "{words[near]}"?'
-        return f"run `{commands[name].prog} --help` to see its arguments"
+        hint = _meant(option, known)
+        return hint or f"run `{commands[name].prog} --help` to see its arguments"
+
+
+def _meant(option: str, known: Iterable[str]) -> str:
+    """A hint at an option that is spelt nearly so; or ""."""
+    # Dashes alone would make any two options alike.
+    words = {name.lstrip("-"): name for name in known}
+    near = nearest(option.lstrip("-"), words)
+    return f'did you mean "{words[near]}"?' if near else ""
 
 
 # Characters: 17 cores and 39 boards fill a terminal, and hide the hint below.

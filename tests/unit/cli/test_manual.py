@@ -104,6 +104,13 @@ AFTER = (
             "unrecognized arguments: --colour never",
             'did you mean "--color"?',
         ),
+        ("evaluate x.toml --date a", "unrecognized arguments: --date", 'did you mean "--data"?'),
+        ("signature create --kye=a x", "unrecognized arguments: --kye", 'did you mean "--key"?'),
+        (
+            "evaluate x.toml --inputs a",
+            "the following arguments are required: --data",
+            "run `orchestrator evaluate --help` to see its options",
+        ),
         (
             "check x.toml y.toml",
             "unrecognized arguments: y.toml",
