@@ -15,7 +15,10 @@ need the group from the second dtype on, and plus twice the count if with furthe
 
 adds what these sources have and the table has not, in a minute for each column. What such
 functions share with others may count twice, so that only the first `together` functions say
-what a firmware takes at least.
+what a firmware takes at least. Some functions are only in products with `optimize = "speed"`:
+
+    python -m benchmarks.code_sizes --optimize speed --sources op_packed_pixels.cpp \
+        op_int4_packed_pixels.cpp packed_loops_mve.cpp --only "cortex-m55 gnu"
 """
 
 from __future__ import annotations
@@ -264,10 +267,12 @@ def _dtypes() -> dict[str, tuple[list[int], list[int], int]]:
     return found
 
 
-def measure(cpu: str, toolchain_name: str, chosen: Collection[str] = ()) -> list[_Program]:
+def measure(
+    cpu: str, toolchain_name: str, chosen: Collection[str] = (), optimize: str = "size"
+) -> list[_Program]:
     """The programs of one column of the table, of some sources or of all."""
     target = resolve_target(
-        cpu=cpu, isa=None, board=None, toolchain=toolchain_name, optimize="size"
+        cpu=cpu, isa=None, board=None, toolchain=toolchain_name, optimize=optimize
     )
     toolchain = find_toolchain(target)
     programs = []
@@ -354,12 +359,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", help="a column, such as `cortex-m4 zig`")
     parser.add_argument("--sources", nargs="+", default=[], help="add what these have")
+    parser.add_argument("--optimize", default="size", help="speed: what only such products have")
     args = parser.parse_args()
     table = json.loads(CODE_SIZES.read_text()) if CODE_SIZES.exists() else {}
     for cpu, toolchain in PLACES:
         column = f"{cpu} {toolchain}"
         if args.only in (None, column):
-            programs = measure(cpu, toolchain, args.sources)
+            programs = measure(cpu, toolchain, args.sources, args.optimize)
             if not args.sources:
                 table[column] = _column(programs, _roots(programs))
                 continue
