@@ -364,7 +364,7 @@ COMMANDS: Final = {
     ),
     "compat": _command(
         "check whether built firmware can run new programs",
-        "firmware FIRMWARE  lock or build folder",
+        "firmware FIRMWARE  lock, build folder, profile or product",
         "programs PROGRAM+  new .pte programs",
         "--model NAME  the model they replace",
     ),

@@ -212,6 +212,8 @@ def test_names_stand_for_profiles(
         *([name, "one-host"] for name in ("plan", "check", "memory", "scratch")),
         ["why", "one-host", "aten::add.out"],
         ["sbom", "one-host"],
+        ["compat", "one-host", "build/one-host/models/model.pte"],
+        ["compat", "products/two.toml", "build/two-host/models/model.pte"],
     ):
         assert run(command) == 0, command
     capsys.readouterr()

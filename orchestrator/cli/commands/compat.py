@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
 
 from orchestrator.build import lockfile
+from orchestrator.build.project import project_at
 from orchestrator.cli.commands.named_files import read_bytes
 from orchestrator.cli.console import Console
 from orchestrator.cli.render import diagnostic_to_json
@@ -55,7 +56,9 @@ def replacement_problems(
 
 
 def firmware_in(path: Path) -> Firmware:
-    """The firmware that a lock or build folder describes."""
+    """The firmware that a lock or build folder describes; of a product, its lock."""
+    project = project_at(path)
+    path = path if project is None else project.lock_file
     file = path / FACTS if path.is_dir() else path
     try:
         text = read_text_file(file)
