@@ -181,7 +181,7 @@ def test_state_begins_anew_with_and_without_data(end: str, anew: str, tmp_path: 
         )
         for method in given.methods
     ]
-    file.write_bytes(write_program(replace(given, methods=tuple(methods))))
+    file.write_bytes(bytes(write_program(replace(given, methods=tuple(methods)))))
     assert product.run("build") == 0
     _check_application(product, _MIXED.replace("@", end).replace("ANEW", anew), tmp_path)
 

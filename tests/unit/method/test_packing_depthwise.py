@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_outputs_are_right_though_groups_overlap(channels: int, each: int) -> No
     data = Depthwise.packed_dsp(conv).weights
     size = 4 * 5 + 8 + 8 * 4
     assert len(data) == -(-channels // 4) * each * size
-    y: list[int | None] = [None] * channels * each
+    y: list[int | None] = [*repeat(None, channels * each)]
     scales = set()
     for at in range(0, len(data), size):
         channel, *sums = struct.unpack_from("<5i", data, at)
