@@ -307,7 +307,9 @@ def test_the_end_of_input_is_an_answer_too(folder: Path) -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.qemu
-@pytest.mark.parametrize("board", ["", "mps3-an547", "mps2-an505", "microbit"])
+@pytest.mark.parametrize(
+    "board", ["", pytest.param("mps3-an547", marks=pytest.mark.nightly), "microbit"]
+)
 def test_a_new_firmware_builds_and_runs(board: str, folder: Path) -> None:
     need_tool("make")
     need_tool("qemu-system-arm")

@@ -172,7 +172,9 @@ STEPS = {"publish": "current", "lock": "product.lock", "notes": ""}
 """By moment: the name that is about to be replaced."""
 
 
-@pytest.mark.parametrize("moment", STEPS)
+@pytest.mark.parametrize(
+    "moment", [pytest.param(m, marks=[pytest.mark.nightly] * (m == "notes")) for m in STEPS]
+)
 def test_a_build_killed_between_outputs_and_lock_is_completed_by_the_next(
     expected: tuple[Path, dict[str, Result], float], moment: str
 ) -> None:

@@ -171,6 +171,7 @@ def test_every_pass_lowers_something() -> None:
     assert LOWERS.keys() | others | OPTIONAL.keys() == set(PASSES)
 
 
+@pytest.mark.nightly  # a build of the corpus for each; all passes together are in CI
 @pytest.mark.parametrize("name", LOWERS)
 def test_a_pass_alone_lowers_its_figure_and_changes_no_output(
     name: str,

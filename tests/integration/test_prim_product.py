@@ -56,6 +56,7 @@ def test_a_product_gives_executorchs_outputs(p: Workspace) -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.toolchain
 @pytest.mark.qemu
 def test_all_operators_bring_all_prim_ops(p: Workspace) -> None:

@@ -218,6 +218,7 @@ def test_exports_are_published_on_request_only_and_once(
     assert published("--exports") == "2 exports, 0 of them new\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.toolchain
 def test_a_lock_holds_where_the_program_was_exported_elsewhere(
     place: Path, machine: Callable[[str], Machine]

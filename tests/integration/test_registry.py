@@ -32,7 +32,7 @@ pytestmark = pytest.mark.toolchain
 SHF_WRITE, SHF_ALLOC = 1, 2
 PINNED = 40
 # The first has its objects in common with other tests.
-TARGETS = [("cortex-m4", "gnu"), *([("host", "zig")] if EVERY_PAIR else [])]
+TARGETS = [("cortex-m4", "zig"), *([("host", "zig")] if EVERY_PAIR else [])]
 EXTRAS = {
     "auto": "",
     "pinned": f"[registry]\nmax_kernels = {PINNED}\n",

@@ -19,6 +19,7 @@ TOLERANCE: Final = 0.1
 REMEDY: Final = "make the kernel faster, or run nox -s speeds and explain it"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("cpu", CORES)
 def test_kernels_are_as_fast_as_the_page_says(cpu: str, tmp_path: Path) -> None:
     need_tool("gcc", "cc", "clang")

@@ -75,7 +75,11 @@ def _results(lines: list[str]) -> list[float]:
 
 
 @pytest.mark.parametrize("board", ["m4", "m55"])
-@pytest.mark.parametrize("net", CASES)
+@pytest.mark.parametrize(
+    # An image takes the emulator half a minute.
+    "net",
+    [pytest.param(n, marks=[pytest.mark.nightly] * (n == "vww")) for n in CASES],
+)
 def test_results_are_those_of_the_case(net: str, board: str, tmp_path: Path) -> None:
     elf = _build(tmp_path, net, board)
     sample = _sample(tmp_path, net)

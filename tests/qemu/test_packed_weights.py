@@ -53,9 +53,12 @@ CORES: Final = (
     *(("cortex-m33", "gnu", "speed"), ("cortex-m7", "zig", "size")),
     *(("cortex-m55", "gnu", "size"), ("cortex-m55", "zig", "speed")),
     # Plain kernels, in another instruction set.
-    ("cortex-m0plus", "gnu", "size"),
+    pytest.param(("cortex-m0plus", "gnu", "size"), marks=pytest.mark.nightly),
 )
-TWO_CORES: Final = (("cortex-m4", "zig", "size"), ("cortex-m7", "gnu", "speed"))
+TWO_CORES: Final = (
+    ("cortex-m4", "zig", "size"),
+    pytest.param(("cortex-m7", "gnu", "speed"), marks=pytest.mark.nightly),
+)
 BAND_CORES: Final = (("cortex-m55", "zig", "size"), ("cortex-m55", "gnu", "speed"))
 _BAND_NAMES: Final = ("packed_pixels", "packed_depthwise_strips")
 _FAST_NAMES: Final = tuple(f"packed_{name}" for name in UNROLLED)

@@ -72,7 +72,7 @@ def fault(call: Call, outs: tuple[bytes, ...]) -> str:
 @pytest.mark.parametrize(
     ("cpu", "part"),
     [
-        (cpu, part)
+        pytest.param(cpu, part, marks=[pytest.mark.nightly] * (cpu == "cortex-m0plus"))
         for cpu in CPUS
         for part in range(PARTS)
         # Floats in software are the same functions, whichever kernel calls them.

@@ -248,6 +248,8 @@ PRODUCTS = {
     "m7-zig-close": ("cortex-m7", "zig", CLOSE),
     "m33-gnu-close": ("cortex-m33", "gnu", CLOSE),
 }
+NIGHTLY = {"m0plus-gnu-close", "m55-gnu-third", "m55-gnu-close", "m4-zig-close"}
+"""Half of the builds; others have the same cases, or the same core."""
 if EVERY_PAIR:
     PRODUCTS |= {
         "m4-gnu-all": ("cortex-m4", "gnu", _FLOATS),
@@ -258,7 +260,13 @@ if EVERY_PAIR:
     }
 
 
-@pytest.mark.parametrize(("cpu", "toolchain", "cases"), PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize(
+    ("cpu", "toolchain", "cases"),
+    [
+        pytest.param(*product, id=name, marks=[pytest.mark.nightly] * (name in NIGHTLY))
+        for name, product in PRODUCTS.items()
+    ],
+)
 def test_the_stack_is_as_deep_as_computed(
     cpu: str,
     toolchain: str,
