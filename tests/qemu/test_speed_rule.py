@@ -87,7 +87,7 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="mve <= dsp",
-        calls="^(loaded depthwise|depthwise 5x5) ",
+        calls="^(loaded depthwise|depthwise 2x3 2->2) ",
         most=1.45,
         reason=(
             "more taps than a strip has, or columns apart: four channels of a pixel"
@@ -100,6 +100,13 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
         most=1.3,
         reason="depths of 4 to 10 have vectors of 16, two channels a tile of four",
     ),
+    Allowed(
+        rule="mve <= dsp",
+        calls="^conv 2x2 4->8 .* groups 4",
+        most=9,
+        reason="two outputs of each channel: packed with DSP, and with vectors for speed alone",
+        where="size",
+    ),
     # Compilers: code that waits less may be more instructions.
     Allowed(
         rule="speed <= size",
@@ -110,7 +117,7 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="speed <= size",
-        calls="^(conv 1x1 (12->6|14->14|6->16) .* groups 2|transposed 2x2 3->3 on) ?",
+        calls="^(conv 1x1 (12->6|14->14|14->2|6->16) .* groups 2|transposed 2x2 3->3 on) ?",
         most=1.15,
         reason=(
             "strips of a group's 3 to 7 inputs: for so few pixels, filling them takes"
@@ -120,8 +127,8 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="speed <= size",
-        calls="^(conv [1-4]x[1-4] |depthwise 2x3 1->5 )",
-        most=1.35,
+        calls="^(conv [1-4]x[1-4] |depthwise (2x3 [12]->|4x3 3->3|5x2 3->15))",
+        most=1.5,
         reason=(
             "few pixels or channels: rows of inputs are widened one by one, and strips"
             " set up, for 150 to 1,200 more; where loops over taps are long, they save"

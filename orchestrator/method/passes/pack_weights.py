@@ -152,8 +152,9 @@ def _packed_mve(method: LinkedMethod, *, fast: bool) -> LinkedMethod:
             continue
         # Fewer outputs than a tile make weights several times as large.
         few = conv.groups > 1 and len(conv.weights) < TILE * conv.groups
-        if fast or not few:
-            several.append((number, call, groups_of(in_one_column(conv))))
+        if fast or not few or conv.has_few_groups:
+            whole = without_groups(conv) if few and conv.has_few_groups else conv
+            several.append((number, call, groups_of(in_one_column(whole))))
     # Where lines of the output lie further apart than the loop can add, the call keeps its kernel.
     for number, call, phases in (*several, *transposed(method, steps.MOST_SUM)):
         if phases[0].line < steps.LINE_BOUND:
