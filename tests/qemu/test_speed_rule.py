@@ -123,6 +123,7 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
             "strips of a group's 3 to 7 inputs: for so few pixels, filling them takes"
             " 150 to 720 more than tiles of more pixels save"
         ),
+        toolchains=("zig",),
         where="mve",
     ),
     Allowed(
@@ -188,7 +189,7 @@ EXCEPTIONS: Final[tuple[Allowed, ...]] = (
     ),
     Allowed(
         rule="size <= speed in bytes",
-        calls=("op_quantized_conv2d|op__clone_dim_order|/convolve"),
+        calls="op_quantized_conv2d|op__clone_dim_order|/convolve|/prepare_convolution",
         most=2.1,
         reason="functions of headers, which -O2 inlines in other sources, count here",
     ),
