@@ -61,6 +61,26 @@ def default_metric(outputs: Floats, label: npt.NDArray[Any]) -> str:
     return TOP1 if label.size == 1 < outputs.size else MAE
 
 
+def without_one_hot(
+    labels: Sequence[npt.NDArray[Any] | None], outputs: Floats
+) -> tuple[npt.NDArray[Any] | None, ...]:
+    """Labels; numbers of classes in the place of those with a single 1 among zeros.
+
+    Args:
+        labels: Of all samples.
+        outputs: First output of a sample.
+    """
+    given = [label for label in labels if label is not None]
+    if not given or not all(
+        label.size == outputs.size > 1
+        and sorted({*label.ravel().tolist()}) == [0, 1]
+        and label.sum() == 1
+        for label in given
+    ):
+        return tuple(labels)
+    return tuple(None if label is None else np.argmax(label) for label in labels)
+
+
 def scores(
     metric: str,
     outputs: Sequence[Floats],

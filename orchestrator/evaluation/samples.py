@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 2 << 30
 """Largest array of an archive that is read."""
 # What the decoders of the extra `data` read: Pillow images, soundfile recordings.
-_IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".webp")
-_SAMPLES: Final = (".npy", ".npz", *_IMAGES, ".wav", ".flac", ".ogg")
+_IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".webp", ".tif", ".tiff")
+_SAMPLES: Final = (".npy", ".npz", *_IMAGES, ".wav", ".flac", ".ogg", ".mp3")
 NO_LABELS: Final = "none"
 """What `--labels` says of data without labels."""
 _ARCHIVE_ERRORS: Final = (

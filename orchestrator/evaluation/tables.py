@@ -37,6 +37,9 @@ _SINGLE: Final = ("Value", "ClassLabel")
 """Features that are one number or text."""
 _DAMAGED: Final = (OSError, ValueError, LookupError, TypeError, AttributeError)
 _CHOOSE: Final = "choose columns: --inputs NAME,... --labels NAME"
+_MISSING: Final = {"", "nan", "na", "n/a", "<na>", "null", "none", "?", "-"}
+"""What people write where a value is missing, in lower case."""
+_FILL: Final = "a value is missing: fill it in, or leave the row out"
 # Characters of a wrong cell that are shown. Chosen by hand.
 _MOST_TEXT: Final = 60
 
@@ -164,7 +167,7 @@ class _Table:
                 f"column {self.names[at]} has no number",
                 line=line,
                 found=str(text)[:_MOST_TEXT] if text else "nothing",
-                hint=_CHOOSE,
+                hint=_FILL if str(text or "").lower() in _MISSING else _CHOOSE,
             )
         return number_array(values if len(values) > 1 else values[0], place)
 

@@ -64,6 +64,7 @@ from orchestrator.evaluation.metrics import (
     agreement,
     default_metric,
     scores,
+    without_one_hot,
 )
 from orchestrator.evaluation.records import may_hold_records
 from orchestrator.evaluation.report import Evaluation, Reference, evaluation_data, evaluation_text
@@ -154,6 +155,8 @@ def _evaluated(
     )
     done = session.run(firmware, kept, resume=args.resume)
     outputs = [_real(method, one, out_scales) for one in done.outputs]
+    if metric in (None, TOP1):
+        done = replace(done, labels=without_one_hot(done.labels, outputs[0][0]))
     _check_classes(args.classes or data.classes, outputs, data.name, metric)
     reference, layers = None, None
     if args.reference is None and done.expected is not None:

@@ -16,6 +16,7 @@ from orchestrator.evaluation.metrics import (
     agreement,
     default_metric,
     scores,
+    without_one_hot,
 )
 
 
@@ -48,6 +49,17 @@ def test_top1_counts_what_has_the_largest_score() -> None:
     assert found.errors[:3] == (0.0, 0.0, 2.0)
     assert 0 < found.errors[3] < 1e-300
     assert found.errors[4] == 8.0
+
+
+def test_a_single_1_among_zeros_is_a_class() -> None:
+    outputs = np.zeros(3)
+    hot = [np.array([0, 1, 0]), None, np.array([[0.0, 0.0, 1.0]])]
+    assert without_one_hot(hot, outputs) == (1, None, 2)
+    for other in ([0, 0, 0], [1, 1, 0], [0, 0.5, 0.5], [0, 1], [0, 2, -1]):
+        labels = [hot[0], np.array(other)]
+        assert without_one_hot(labels, outputs) == tuple(labels)
+    assert without_one_hot([np.array([1])], np.zeros(1)) == (1,)
+    assert without_one_hot([None], outputs) == (None,)
 
 
 def test_a_score_that_is_not_a_number_is_no_answer() -> None:

@@ -220,8 +220,8 @@ def test_folders_that_are_refused() -> None:
     image = npy(IMAGES[0])
     assert message(folder) == (
         "d: the folder has no samples [found: 0 files; expected: files or folders of "
-        "files: .npy, .npz, .png, .jpg, .jpeg, .bmp, .gif, .pgm, .ppm, .webp, .wav, "
-        ".flac, .ogg]"
+        "files: .npy, .npz, .png, .jpg, .jpeg, .bmp, .gif, .pgm, .ppm, .webp, .tif, .tiff, "
+        ".wav, .flac, .ogg, .mp3]"
     )
     for text, expected in (
         (b"a\n", "d/labels.csv:1: the line is wrong"),

@@ -241,6 +241,14 @@ def test_files_that_are_refused(text: str | bytes, expected: str) -> None:
     assert expected in message(lambda: list(table(text).read()))
 
 
+@pytest.mark.parametrize("text", ["", "nan", "NA", "?"])
+def test_missing_values_are_no_reason_to_choose_columns(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        list(table(f"a,b,y\n1,2,3\n4,{text},6\n").read())
+    hint = "a value is missing: fill it in, or leave the row out"
+    assert error.value.diagnostics[0].hint == hint
+
+
 def test_columns_that_are_not_there() -> None:
     for choice in ({"labels": "lable"}, {"inputs": ("a", "lable")}):
         with pytest.raises(UsageError) as error:
