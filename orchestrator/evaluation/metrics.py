@@ -78,7 +78,7 @@ def without_one_hot(
         for label in given
     ):
         return tuple(labels)
-    return tuple(None if label is None else np.argmax(label) for label in labels)
+    return tuple(None if label is None else np.array(label.argmax()) for label in labels)
 
 
 def scores(

@@ -54,11 +54,13 @@ def test_top1_counts_what_has_the_largest_score() -> None:
 def test_a_single_1_among_zeros_is_a_class() -> None:
     outputs = np.zeros(3)
     hot = [np.array([0, 1, 0]), None, np.array([[0.0, 0.0, 1.0]])]
-    assert without_one_hot(hot, outputs) == (1, None, 2)
+    first, none, last = without_one_hot(hot, outputs)
+    assert (first, none, last) == (np.array(1), None, np.array(2))
     for other in ([0, 0, 0], [1, 1, 0], [0, 0.5, 0.5], [0, 1], [0, 2, -1]):
         labels = [hot[0], np.array(other)]
         assert without_one_hot(labels, outputs) == tuple(labels)
-    assert without_one_hot([np.array([1])], np.zeros(1)) == (1,)
+    (only,) = without_one_hot([np.array([1])], np.zeros(1))
+    assert only == np.array([1])
     assert without_one_hot([None], outputs) == (None,)
 
 
