@@ -96,7 +96,7 @@ TEST_CASE("a move copies a value of any kind") {
     m.move(m.boolean(true), m.boolean(false));
     m.move(m.string("ab"), m.string("c"));
     m.move(m.none(), m.none());
-    m.move(m.tensor(kFloats), m.tensor({{2}, {}, ScalarType::Float, 0, 0, 1}));
+    m.move(m.tensor(kFloats), m.tensor({{2}, {}, ScalarType::Float, 1, 0, 1}));
   });
   REQUIRE(loaded.error == Error::Ok);
   check_status(execute(loaded.image), Error::Ok, 6);
@@ -134,7 +134,7 @@ TEST_CASE("a jump is taken if its condition is false") {
 
 TEST_CASE("a condition that a move made empty is false") {
   const Loaded loaded = loaded_of([](MethodFacts& m) {
-    const int32_t condition = m.tensor(kFlag);
+    const int32_t condition = m.tensor({{1}, {}, ScalarType::Bool, 1, 0, 1});
     const int32_t empty = m.tensor({{0}, {}, ScalarType::Bool, 0, 0, 1, 128});
     const int32_t result = m.integer(0);
     m.move(empty, condition);
