@@ -113,14 +113,13 @@ def test_all_passes_change_no_bit_on_a_core(
     assert [n for n in plain if outputs[n] != plain[n]] == []
     assert _changed(product)[folder[0]] > COUNT / 12
     if folder[0] == "fold_pads":
-        # Pads that only packed kernels can take, of nets of two calls; with DSP
-        # instructions some convolutions are not packed, and need them.
+        # Pads that only packed kernels can take, of nets of two calls: none is left.
         methods: Any = product.report()["prelink"]
         left = Counter(
             m["passes"][-1]["after"]["calls"] for m in methods if m["method"].startswith("same_")
         )
         assert left[1] > COUNT / 6
-        assert (left[2] > 0) == (cpu == "cortex-m4")
+        assert left[2] == 0
 
 
 @pytest.mark.parametrize("load", ["prelinked", "pte"])
