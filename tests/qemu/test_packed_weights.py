@@ -399,6 +399,23 @@ def change_no_bit(
     return check
 
 
+def test_a_convolution_alone_of_one_channel_in_each_group_has_its_kernel(tmp_path: Path) -> None:
+    """With DSP that of depthwise ones, whose sources only these have to name otherwise."""
+    need_toolchain("cortex-m4", "gnu")
+    need_emulator("cortex-m4")
+    random = _Random()
+    call = random.call(
+        _Images((5, 5), 1, 4, 8),
+        _Windows((2, 2), (1, 1), (0, 0), (1, 1)),
+        (-128, -128, 127),
+        depthwise=False,
+    )
+    write_calls(tmp_path, [(call, frozenset({0}))])
+    product, _ = run_calls(tmp_path, "cortex-m4", "gnu")
+    (linked,) = linked_calls(product)
+    assert linked.function == "orch::cortex_m::packed_depthwise"
+
+
 @pytest.mark.parametrize("core", TWO_CORES, ids="-".join)
 def test_two_pixels_at_once_change_no_bit(
     core: tuple[str, str, str], change_no_bit: Callable[..., None]
