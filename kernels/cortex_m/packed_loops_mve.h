@@ -42,8 +42,8 @@ static_assert(offsetof(PackedPixel, conv.out_channels) == 56 &&
               "the assembly knows where things are");
 
 /// Calls `each` for numbers of vectors that have loops of their own, for depths
-/// of a multiple of them: those of
-/// orchestrator/method/passes/packing/pixels.py.
+/// of a multiple of them. Each has lines in
+/// orchestrator/method/passes/inventory.csv.
 #if ORCH_FAVOUR_SPEED
 #define ORCH_UNROLLED(each) each(2) each(3) each(4)
 #else

@@ -8,9 +8,9 @@ from pathlib import Path
 from orchestrator.shell.distribution import PACKAGE_FOLDER, checkout
 
 _SUFFIXES = {".cpp", ".h", ".yaml"}
-# Measured figures that estimates read: a change of them changes what `check` says, so
-# they count as sources of the tool.
-_FIGURES = ("memory/code_sizes.json", "build/speeds.json")
+# What estimates and passes read: a change of them changes what `check` says, so they count as
+# sources of the tool.
+_TABLES = ("memory/code_sizes.json", "build/speeds.json", "method/passes/inventory.csv")
 
 
 @cache
@@ -53,5 +53,5 @@ def package_files() -> tuple[Path, ...]:
     pages = (PACKAGE_FOLDER / "report" / "page").rglob("*.*")
     boards = PACKAGE_FOLDER.rglob("board_files/*.toml")
     templates = (PACKAGE_FOLDER / "emit").rglob("templates/*.jinja")
-    figures = (PACKAGE_FOLDER / name for name in _FIGURES)
-    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards, *templates, *figures)))
+    tables = (PACKAGE_FOLDER / name for name in _TABLES)
+    return tuple(sorted((*PACKAGE_FOLDER.rglob("*.py"), *pages, *boards, *templates, *tables)))

@@ -30,6 +30,7 @@ PROGRAM = {
     *(str(path) for path in PACKAGE.glob("targets/board_files/*.toml")),
     str(PACKAGE / "memory" / "code_sizes.json"),
     str(PACKAGE / "build" / "speeds.json"),
+    str(PACKAGE / "method" / "passes" / "inventory.csv"),
 }
 
 

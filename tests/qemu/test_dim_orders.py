@@ -17,8 +17,8 @@ import pytest
 from orchestrator.core.dtype import ScalarType
 from tests.data.cortex_m import semantics
 from tests.qemu.call_products import GUARD, run_calls, write_calls
-from tests.qemu.test_packed_weights import NHWC, tensor
 from tests.tools import need_emulator, need_toolchain
+from tests.unit.method.random_convolutions import NHWC, tensor
 from tests.unit.method.recorded_calls import Call, Tensor
 from tests.unit.method.test_dim_orders import alike
 

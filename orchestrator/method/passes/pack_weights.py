@@ -233,7 +233,8 @@ def _with_call(
         method, *constants, (memory, None), *((limit, None) for limit in limits)
     )
     family = type(packed.header)
-    kernel = Kernel(family=family, name=packed.kernel or family.WHOLE[0], is_limited=bool(limits))
+    row = packed.kernel or family.kernels()[0]
+    kernel = Kernel(family=family, row=row, is_limited=bool(limits))
     return with_call(
         method,
         number,

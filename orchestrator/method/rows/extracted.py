@@ -11,7 +11,8 @@ from typing import Final
 
 from orchestrator.core.dtype import ScalarType
 from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.packing.kernels import FAMILIES, KERNELS, packed_header
+from orchestrator.method.passes.inventory import PACKED
+from orchestrator.method.passes.packing.kernels import KERNELS, packed_header
 from orchestrator.method.places import Access
 from orchestrator.method.rows.bands import (
     channels_of,
@@ -61,21 +62,21 @@ def with_narrow_kernels(method: LinkedMethod, whole_cost: int) -> LinkedMethod:
     """
     calls = [method.call(number) for number in range(len(method.instructions))]
     headers = [packed_header(method, call) for call in calls]
-    for family in FAMILIES:
-        # In order: a kernel that was put in may give way to a narrower one.
-        for narrow, wide in family.NARROW:
+    # In order: a kernel that was put in may give way to a narrower one.
+    for row in PACKED:
+        for wide in row.instead_of.split():
             kernels = [KERNELS.get(call.function) for call in calls]
             saved = [
-                header.saved(wide, narrow)
-                if header and kernel and (kernel.family, kernel.name) == (family, wide)
+                header.saved(wide, row.name)
+                if header and kernel and kernel.row.name == wide
                 else None
                 for header, kernel in zip(headers, kernels, strict=True)
             ]
             # Once a kernel is in the product, each further call that takes it is for nothing.
-            is_linked = any(k and (k.family, k.name) == (family, narrow) for k in kernels)
+            is_linked = any(kernel and kernel.row == row for kernel in kernels)
             if is_linked or _LEAST_PART_SAVED * sum(s for s in saved if s) >= whole_cost:
                 calls = [
-                    replace(call, function=kernel.instead(narrow))
+                    replace(call, function=kernel.instead(row.name))
                     if kernel and s is not None
                     else call
                     for call, kernel, s in zip(calls, kernels, saved, strict=True)

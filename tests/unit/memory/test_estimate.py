@@ -70,17 +70,6 @@ def test_the_table_has_the_kernels() -> None:
     assert len(names - known) < len(names) // 20, sorted(names - known)
 
 
-@pytest.mark.parametrize("toolchain", ["gnu", "zig"])
-def test_the_table_has_what_only_products_for_speed_have(toolchain: str) -> None:
-    column = json.loads(CODE_SIZES.read_text())[f"cortex-m55 {toolchain}"]
-    known = {name for name, *_ in column["functions"]}
-    for vectors in (2, 3, 4):
-        for limited in ("", "limited_"):
-            name = f"{limited}packed_pixels_{vectors}"
-            forms = name, f"{name}_out", f"{name}_band", f"int4_{name}", f"int4_{name}_out"
-            assert {f"orch::cortex_m::{form}" for form in forms} <= known
-
-
 @pytest.mark.parametrize("load_as", ["prelinked", "pte"])
 def test_kernels_that_were_measured_later_are_no_guess(
     load_as: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.method.passes.packing.kernels import FAMILIES, KERNELS, UNPREPARED
+from orchestrator.method.passes.packing.kernels import FAMILIES
 from orchestrator.method.passes.packing.pairs import Pairs
 from orchestrator.method.windows import Axis, Image
 
@@ -68,14 +68,6 @@ def test_words_are_read_as_they_are_written(family: type[Header]) -> None:
     words = (*range(100, 140),)
     count = len(family.of(words).words())
     assert family.of(words).words() == words[:count]
-
-
-def test_no_two_kernels_have_a_name() -> None:
-    names = [name for family in FAMILIES for name in (*family.WHOLE, *family.SCRATCH_SAVING)]
-    assert len(UNPREPARED) < len(KERNELS)
-    assert len(KERNELS) >= 2 * len(names)
-    for function, kernel in KERNELS.items():
-        assert kernel.function == function
 
 
 def test_only_pixels_that_do_not_depend_on_each_other_are_a_line() -> None:

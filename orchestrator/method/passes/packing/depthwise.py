@@ -65,7 +65,6 @@ _COLUMN_BYTES: Final = 32
 class Depthwise(Windows):
     """`PackedDepthwise` of packed.h."""
 
-    WHOLE: ClassVar = ("depthwise",)
     IS_AT_ONCE: ClassVar = False
     """Whether the kernel computes whole rows of some channels."""
 
@@ -168,13 +167,6 @@ class Depthwise3x3(Depthwise):
     `pairs` are the outputs of a row that the kernel for parts of a row computes at once.
     """
 
-    WHOLE: ClassVar = ("depthwise_3x3",)
-    NARROW: ClassVar = (
-        ("depthwise_two_rows", "depthwise_3x3"),
-        ("depthwise_row", "depthwise_two_rows"),
-        ("depthwise_row", "depthwise_3x3"),
-        ("depthwise_row_by_two", "depthwise_3x3"),
-    )
     IS_AT_ONCE: ClassVar = True
 
     @classmethod
@@ -288,15 +280,15 @@ class Depthwise3x3(Depthwise):
         )
 
     def with_scratch_saving(self) -> tuple[str, Self]:
-        kernel = "depthwise_row" if self.is_two else "depthwise_row_by_two"
+        kernel = "packed_depthwise_row" if self.is_two else "packed_depthwise_row_by_two"
         return kernel, replace(self, pairs=self._at_once)
 
     def saved(self, kernel: str, narrow: str) -> int | None:
         rows, (cost,) = self.rows.out, self.costs(Core("dsp"), 1, b"")
-        if kernel == "depthwise_two_rows":
+        if kernel == "packed_depthwise_two_rows":
             one = self.row_cost(self.columns.out)
             return self.two_rows_cost - one if rows == 1 else None
-        is_both = narrow == "depthwise_two_rows" and self.is_two
+        is_both = narrow == "packed_depthwise_two_rows" and self.is_two
         is_one = narrow == self.with_scratch_saving()[0] and rows == 1
         if not (is_both or is_one) or not self._has_inputs or rows > len(cost.first_rows):
             return None

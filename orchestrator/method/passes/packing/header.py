@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 from operator import itemgetter
-from typing import Any, ClassVar, Final, NamedTuple, Self, SupportsInt
+from typing import Any, Final, NamedTuple, Self, SupportsInt
 
 from orchestrator.core.lazy_bytes import Bytes, settled
+from orchestrator.method.passes.inventory import PACKED, Row
 from orchestrator.method.passes.packing.convolution import TILE, WORD, Convolution
 from orchestrator.method.windows import (
     Axis,
@@ -69,16 +70,10 @@ class Room(NamedTuple):
 class Header(ABC):
     """The struct of a call, and what its family can do: by default nothing by rows."""
 
-    WHOLE: ClassVar[tuple[str, ...]] = ()
-    """Kernels of the family: without `packed_`, which all names begin with. Each needs its function
-    in C++, and one with limits; so does a subclass that inherits them."""
-    NARROW: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Kernels for bands of few pixels, and the one that each of them replaces, in order.
-
-    They take the tensors and the header of that kernel."""
-    SCRATCH_SAVING: ClassVar[tuple[str, ...]] = ()
-    """Further kernels, for calls whose scratch memory is short."""
-    IS_INT4: ClassVar[bool] = False
+    @classmethod
+    def kernels(cls) -> tuple[Row, ...]:
+        """Kernels of the family, the one that takes any of its calls first."""
+        return tuple(row for row in PACKED if row.of == cls.__name__)
 
     @classmethod
     def of(cls, words: Sequence[int]) -> Self:
@@ -151,10 +146,10 @@ class Header(ABC):
 
     def with_scratch_saving(self) -> tuple[str, Self]:
         """The kernel for that, and the header that it takes."""
-        return self.SCRATCH_SAVING[0], self
+        return next(row.name for row in self.kernels() if row.when == "scratch"), self
 
     def saved(self, kernel: str, narrow: str) -> int | None:
-        """Instructions that a pair of `NARROW` saves; None if it cannot take the call."""
+        """Instructions that `narrow` saves in place of a kernel; None if it takes no such call."""
         return None
 
     def for_bands(self, packed: Packed, room_bytes: int) -> Packed | None:
@@ -174,13 +169,13 @@ class Packed(NamedTuple):
         header: Its struct.
         weights: What follows that.
         scratch_bytes: Its scratch memory.
-        kernel: Its kernel, where the family has several.
+        kernel: Its kernel, if it is not the first one of the family.
     """
 
     header: Header
     weights: bytes
     scratch_bytes: int
-    kernel: str = ""
+    kernel: Row | None = None
 
 
 def of_least_cost(calls: Iterable[tuple[int, Packed]], room_bytes: int) -> Packed:

@@ -39,7 +39,7 @@ from orchestrator.method.passes.packing.pixels import (
     unrolled,
 )
 from orchestrator.method.passes.packing.scaling import EMPTY
-from orchestrator.method.windows import Core, Cost, Image, OverlapRule
+from orchestrator.method.windows import Core, Cost, Image, OverlapRule, ScratchSavingVariant
 
 if TYPE_CHECKING:
     from orchestrator.method.passes.packing.convolution import Ints
@@ -168,9 +168,6 @@ def _with_group(weights: Ints, group: int) -> Int4 | None:
 class Int4Convolution(ConvolutionHeader):
     """`PackedConvolution` of packed.h, for plain C++: tiles of two channels."""
 
-    WHOLE: ClassVar = ("convolution",)
-    IS_INT4: ClassVar = True
-
     @classmethod
     def packed(cls, conv: Convolution, int4: Int4) -> Packed:
         """A call."""
@@ -237,10 +234,6 @@ class _Blocks(Header):
 class Int4Pairs(_Blocks, Pairs):
     """`PackedPairs` of packed_dsp.h, with an `Int4Pair` for each pair of channels."""
 
-    IS_INT4: ClassVar = True
-    WHOLE: ClassVar = ("conv2d",)
-    NARROW: ClassVar = ()
-    SCRATCH_SAVING: ClassVar = ()
     HAS_TWO: ClassVar = False
 
     @classmethod
@@ -297,6 +290,9 @@ class Int4Pairs(_Blocks, Pairs):
         (cost,) = Pairs.costs(self, core, rows, weights)
         return self.with_blocks(cost, weights)
 
+    def scratch_saving(self, core: Core, rows: int, weights: Bytes) -> ScratchSavingVariant | None:
+        return None
+
     def for_bands(self, packed: Packed, room_bytes: int) -> Packed | None:
         return self.in_blocks(packed, room_bytes)
 
@@ -304,9 +300,6 @@ class Int4Pairs(_Blocks, Pairs):
 @dataclass(frozen=True, kw_only=True)
 class Int4Matrix(MatrixHeader):
     """`Int4Matrix` of int4.h: tiles of four channels, for DSP instructions."""
-
-    WHOLE: ClassVar = ("matrix",)
-    IS_INT4: ClassVar = True
 
     multiplier: int
     right: int
@@ -353,8 +346,6 @@ class Int4Matrix(MatrixHeader):
 class Int4Pixels(_Blocks, Pixels):
     """`PackedPixels` of packed.h, of one phase."""
 
-    IS_INT4: ClassVar = True
-    NARROW: ClassVar = ()
     LAYOUT: ClassVar = TileLayout(head=2 * TILE * WORD + TILE + TILE, lines=TILE // 2, tail=0)
     """Starts and multipliers, shifts in bytes, and steps of windows of several taps."""
 
@@ -370,7 +361,7 @@ class Int4Pixels(_Blocks, Pixels):
         for first, tile in _scales(replace(conv, sums=starts_of(conv)), TILE):
             data += tile + _vectors(of, [*range(first, first + TILE)])
         scratch_bytes = block * header.tile_bytes + strip.scratch_bytes
-        return Packed(header, data, scratch_bytes, unrolled(cls.WHOLE[0], [strip], fast=fast))
+        return Packed(header, data, scratch_bytes, unrolled(cls.kernels(), [strip], fast=fast))
 
     @property
     def tiles(self) -> int:
@@ -414,8 +405,6 @@ class Int4Pixels(_Blocks, Pixels):
 @dataclass(frozen=True, kw_only=True)
 class Int4Pixel(Pixel):
     """`PackedPixel` of packed.h: tiles of eight channels."""
-
-    IS_INT4: ClassVar = True
 
     @classmethod
     def packed_int4(cls, conv: Convolution, int4: Int4) -> Packed:

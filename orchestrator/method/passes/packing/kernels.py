@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from orchestrator.method.linked import LinkedCall, LinkedMethod
+from orchestrator.method.passes.inventory import Row
 from orchestrator.method.passes.packing import (
     depthwise,
     int4,
@@ -33,19 +34,18 @@ class Kernel:
 
     Args:
         family: What it reads.
-        name: Which of the kernels of the family.
+        row: Its line of the inventory.
         is_limited: Whether outputs have limits that are not those of int8.
     """
 
     family: type[Header]
-    name: str
+    row: Row
     is_limited: bool = False
 
     @property
     def function(self) -> str:
         """Qualified C++ name, for prepared calls."""
-        int4, limited = "int4_" * self.family.IS_INT4, "limited_" * self.is_limited
-        return f"orch::cortex_m::{int4}{limited}packed_{self.name}"
+        return self.row.function(is_limited=self.is_limited)
 
     @property
     def unprepared(self) -> str:
@@ -54,30 +54,19 @@ class Kernel:
 
     def instead(self, name: str) -> str:
         """The function of another kernel of the family, with the same limits."""
-        return replace(self, name=name).function
+        (row,) = (row for row in self.family.kernels() if row.name == name)
+        return row.function(is_limited=self.is_limited)
 
 
-def _kernels(family: type[Header], *names: str) -> list[Kernel]:
-    return [
-        Kernel(family=family, name=name, is_limited=is_limited)
-        for name in names
-        for is_limited in (False, True)
-    ]
-
-
-KERNELS: Final = MappingProxyType(
-    {
-        kernel.function: kernel
-        for family in FAMILIES
-        for kernel in _kernels(
-            family, *family.WHOLE, *(narrow for narrow, _ in family.NARROW), *family.SCRATCH_SAVING
-        )
-    }
+_KERNELS: Final = tuple(
+    Kernel(family=family, row=row, is_limited=is_limited)
+    for family in FAMILIES
+    for row in family.kernels()
+    for is_limited in (False, True)
 )
+KERNELS: Final = MappingProxyType({kernel.function: kernel for kernel in _KERNELS})
 """By function of prepared calls."""
-UNPREPARED: Final = MappingProxyType(
-    {kernel.unprepared: kernel for family in FAMILIES for kernel in _kernels(family, *family.WHOLE)}
-)
+UNPREPARED: Final = MappingProxyType({k.unprepared: k for k in _KERNELS if k.row.is_whole})
 """By function of other calls; bands have prepared ones alone."""
 # `packed_call` of packed.h reads them in this order.
 ARGUMENTS: Final = ("input", "header", "weights", "scratch", "out")

@@ -6,7 +6,7 @@ The kernel is op_packed_lines.cpp of kernels/cortex_m, for products that favour 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from orchestrator.method.passes.packing.convolution import (
     LOWEST,
@@ -45,8 +45,6 @@ _FOUR_COST: Final = 0.84
 @dataclass(frozen=True, kw_only=True)
 class Lines(StripHeader):
     """`PackedLines` of packed.h."""
-
-    WHOLE: ClassVar = ("lines",)
 
     blocks: int
     x_line: int

@@ -6,7 +6,7 @@ The kernel is op_packed_matrix.cpp of kernels/cortex_m; packed_dsp.h has the for
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.passes.arguments import UnknownCallError, need
@@ -50,9 +50,6 @@ class MatrixHeader(Header):
 @dataclass(frozen=True, kw_only=True)
 class Matrix(MatrixHeader):
     """`PackedMatrix` of packed_dsp.h."""
-
-    WHOLE: ClassVar = ("matrix",)
-    SCRATCH_SAVING: ClassVar = ("matrix_few",)
 
     tile_bytes: int
     all_bytes: int

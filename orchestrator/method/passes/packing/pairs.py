@@ -97,9 +97,6 @@ class Pieces(NamedTuple):
 class Pairs(ConvolutionHeader):
     """`PackedPairs` of packed_dsp.h."""
 
-    WHOLE: ClassVar[tuple[str, ...]] = ("conv2d",)
-    NARROW: ClassVar[tuple[tuple[str, str], ...]] = (("conv2d_two", "conv2d"),)
-    SCRATCH_SAVING: ClassVar[tuple[str, ...]] = ("conv2d_few",)
     HAS_TWO: ClassVar = True
     """Whether there is a kernel with a loop for two pixels."""
 
@@ -206,7 +203,7 @@ class Pairs(ConvolutionHeader):
 
     def scratch_saving(self, core: Core, rows: int, weights: Bytes) -> ScratchSavingVariant | None:
         """Two pixels at once, where these are whole words."""
-        if not self.SCRATCH_SAVING or self.in_channels % TILE:
+        if self.in_channels % TILE:
             return None
         # A round of `orch_two_pixels` has four steps of 12 instructions and a branch: 50 for 16
         # taps of two channels. Widening takes 9 for four taps of both pixels. Bands of ResNet-8

@@ -6,7 +6,7 @@ The kernel is that of op_packed_pixels.cpp of kernels/cortex_m for a pixel alone
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, Self
+from typing import Final, Self
 
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.passes.packing.convolution import Convolution, up
@@ -30,8 +30,6 @@ EIGHT: Final = (0, 2, 4, 6, 1, 3, 5, 7)
 @dataclass(frozen=True, kw_only=True)
 class Pixel(ConvolutionHeader):
     """`PackedPixel` of packed.h."""
-
-    WHOLE: ClassVar = ("pixel",)
 
     multiplier: int
     shift: int

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self
 
+from orchestrator.method.passes.inventory import Row
 from orchestrator.method.passes.packing.convolution import TILE, WORD, Convolution, up
 from orchestrator.method.passes.packing.header import (
     LANES,
@@ -34,10 +35,6 @@ from orchestrator.method.windows import Axis, Image, OverlapRule, Rows, RowTable
 if TYPE_CHECKING:
     from orchestrator.method.passes.packing.phases import Phase
 
-# Those of `ORCH_UNROLLED` in packed_loops_mve.h, the longest first. A loop has no remainder, so
-# all vectors of a pixel have to be a multiple.
-_UNROLLED: Final = (4, 3, 2)
-"""Vectors at once of further kernels, of products that favour speed."""
 # The same bound is in `gather_lines` of packed_strip.h: a vector holds two lines at least.
 _MOST_JOINED_CHANNELS: Final = 8
 """Channels of lines that the kernel for bands brings together several at once."""
@@ -118,12 +115,14 @@ def strip_along(
     )
 
 
-def unrolled(stem: str, strips: Sequence[Strip], *, fast: bool) -> str:
-    """The kernel for some strips: of as many vectors at once as all of them have."""
+def unrolled(kernels: Sequence[Row], strips: Sequence[Strip], *, fast: bool) -> Row:
+    """The kernel for some strips: of as many taps at once as all of them have."""
     # One kernel runs all phases of a call, so a depth of any of them must fit.
-    vectors = gcd(*(strip.depth // LANES for strip in strips))
-    several = [n for n in _UNROLLED if fast and vectors % n == 0]
-    return f"{stem}_{several[0]}" if several else stem
+    depth = gcd(*(strip.depth for strip in strips))
+    fitting = (
+        row for row in kernels if row.is_whole and depth % row.taps == 0 and (fast or not row.when)
+    )
+    return max(fitting, key=lambda row: row.taps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +154,6 @@ class LinePhase:
 class Pixels(StripHeader):
     """`PackedPixels` of packed.h."""
 
-    WHOLE: ClassVar = ("pixels", *(f"pixels_{vectors}" for vectors in _UNROLLED))
-    NARROW: ClassVar = tuple((f"{kernel}_band", kernel) for kernel in WHOLE)
     LAYOUT: ClassVar = TileLayout(head=TILE * WORD, lines=TILE, tail=2 * TILE * WORD)
     """Starts of sums; multipliers and shifts."""
 
@@ -202,7 +199,7 @@ class Pixels(StripHeader):
         assert header is not None  # noqa: S101  # there are some
         strips = [strip for _, strip in phases]
         scratch_bytes = max(strip.scratch_bytes for strip in strips)
-        return Packed(header, weights, scratch_bytes, unrolled(cls.WHOLE[0], strips, fast=fast))
+        return Packed(header, weights, scratch_bytes, unrolled(cls.kernels(), strips, fast=fast))
 
     def each(self, weights: bytes) -> Iterator[tuple[Self, bytes]]:
         """Several convolutions, each as if alone."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.passes.packing.convolution import (
@@ -62,9 +62,6 @@ class Strips(Header):
 
     With a stride of two, even columns are one phase, odd ones another.
     """
-
-    WHOLE: ClassVar = ("depthwise_strips",)
-    NARROW: ClassVar = (("depthwise_strips_band", "depthwise_strips"),)
 
     across: Axis
     along: Axis

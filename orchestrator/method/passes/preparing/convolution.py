@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from orchestrator.method.passes.images import Image
     from orchestrator.method.passes.preparing.form import Preparer
 
-_STRUCT: Final = "ConvolutionCall"
 _SCALES: Final = ("requantize_multipliers", "requantize_shifts")
 _ONE: Final = Axis(size=1, out=1)
 
@@ -110,7 +109,6 @@ def _convolution(*, depthwise: bool, nhwc: bool) -> Preparer:
             )
         return int8_form(
             function,
-            _STRUCT,
             _memory(arguments, "input", "weight", "bias", *_SCALES),
             sizes=sizes,
             # Each channel has its own, in a tensor.
@@ -148,7 +146,6 @@ def _linear(arguments: Arguments, _isa: str) -> Form:
     bias = "kernel_sum" if has_sums else "bias"
     return int8_form(
         "quantized_linear",
-        _STRUCT,
         _memory(arguments, "input", "weights", bias, None, None),
         sizes=sizes,
         scale=members(multiplier=multiplier, shift=shift),
@@ -164,7 +161,6 @@ def _batch_matmul(arguments: Arguments, _isa: str) -> Form:
     sizes = _matrix(rows, depth, outputs, batch=batch, x_offset=x_offset, w_offset=w_offset)
     return int8_form(
         "quantized_batch_matmul",
-        _STRUCT,
         _memory(arguments, "lhs", "rhs_transposed", None, None, None),
         sizes=sizes,
         scale=scale_of_output(arguments),
@@ -191,7 +187,6 @@ def _transposed(*, nhwc: bool) -> Preparer:
         offset = arguments.number("input_offset")
         return int8_form(
             "quantized_transpose_conv2d",
-            "TransposedCall",
             _memory(arguments, "input", "weight", "bias", *_SCALES),
             sizes=members(**images, rows=rows, columns=columns, x_offset=offset),
             offset=arguments.number("output_offset"),
@@ -255,7 +250,6 @@ def _average(*, nhwc: bool) -> Preparer:
             batch, height, width, channels = x
             return int8_form(
                 f"quantized_avg_image{suffix}",
-                "AverageImageCall",
                 memory,
                 batch=batch,
                 pixels=height * width,
@@ -263,7 +257,7 @@ def _average(*, nhwc: bool) -> Preparer:
                 items=items,
             )
         function, pool = f"quantized_avg_pool2d{suffix}", _pool(x, rows, columns)
-        return int8_form(function, "AveragePoolCall", memory, pool=pool, items=items)
+        return int8_form(function, memory, pool=pool, items=items)
 
     return prepare
 
@@ -273,7 +267,7 @@ def _largest(*, nhwc: bool) -> Preparer:
         x, rows, columns = _windows(arguments, "stride", "padding", "dilation", nhwc=nhwc)
         memory, limits = arguments.places(input="input", out="out"), _range(arguments)
         pool = _pool(x, rows, columns)
-        return int8_form("quantized_max_pool2d", "MaxPoolCall", memory, pool=pool, range=limits)
+        return int8_form("quantized_max_pool2d", memory, pool=pool, range=limits)
 
     return prepare
 

@@ -89,7 +89,6 @@ def _add(arguments: Arguments, isa: str) -> Form:
     low, high = map(arguments.number, ("activation_min", "activation_max"))
     return int8_form(
         f"quantized_add{'_plain' * is_plain}",
-        "AddCall",
         arguments.places(a=a, b=b, out="out"),
         rows=rows,
         add=members(**addends, range=members(low=low, high=high)),
@@ -115,7 +114,6 @@ def _multiply(arguments: Arguments, isa: str) -> Form:
     zero_point = arguments.number("output_zero_point")
     return int8_form(
         f"quantized_mul{path}",
-        "MultiplyCall",
         arguments.places(a="self", b="other", out="out"),
         rows=rows,
         product=members(a=a, b=b, zero_point=zero_point, scale=scale_of_output(arguments)),
@@ -131,7 +129,6 @@ def _divide(arguments: Arguments, _isa: str) -> Form:
     limits = {"low": -float(_ITEM), "high": float(_ITEM - 1)}
     return int8_form(
         "quantized_div",
-        "DivideCall",
         arguments.places(a="self", b="other", out="out"),
         rows=rows,
         quotient=members(a=a, b=b, zero_point=float(zero_point), scale=scale, **limits),
@@ -142,7 +139,7 @@ def _extreme(name: str) -> Preparer:
     def prepare(arguments: Arguments, _isa: str) -> Form:
         rows, _ = pair_rows(arguments)
         memory = arguments.places(a="self", b="other", out="out")
-        return int8_form(name, "ExtremeCall", memory, rows=rows)
+        return int8_form(name, memory, rows=rows)
 
     return prepare
 
@@ -151,7 +148,7 @@ def _activation(arguments: Arguments, _isa: str) -> Form:
     x, y = arguments.tensor("input"), arguments.tensor("out")
     need(lie_alike(x, y))
     memory = arguments.places(input="input", table="lut", out="out")
-    return int8_form("quantized_activation", "ActivationCall", memory, count=x.numel)
+    return int8_form("quantized_activation", memory, count=x.numel)
 
 
 def _softmax(arguments: Arguments, isa: str) -> Form:
@@ -167,7 +164,6 @@ def _softmax(arguments: Arguments, isa: str) -> Form:
     vectors = "_vectors" if isa == "mve" and multiplier >= 0 else ""
     return int8_form(
         f"softmax{vectors}",
-        "SoftmaxCall",
         arguments.places(input="input", out="out"),
         rows=x.numel // count,
         count=count,
@@ -185,7 +181,6 @@ def _transpose(arguments: Arguments, _isa: str) -> Form:
     loop = [(1, (0, 0))] * (_TRANSPOSED_DIMS - len(loop)) + loop
     return int8_form(
         "transpose",
-        "TransposeCall",
         arguments.places(input="input", out="out"),
         sizes=array([size for size, _ in loop]),
         steps=array([step for _, (_, step) in loop]),
@@ -206,7 +201,6 @@ def _pad(*, contiguous: bool) -> Preparer:
         before = sum(n * step for n, step in zip(first, steps, strict=True))
         return int8_form(
             "pad",
-            "PadCall",
             arguments.places(input="input", out="out"),
             value=value,
             bytes=y.numel,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orchestrator.method.linked import Numbers, Prepared
 from orchestrator.method.passes.arguments import need, strides_of
+from orchestrator.method.passes.inventory import OTHERS
 from orchestrator.program.values import TensorValue
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ def members(**numbers: Numbers) -> Members:
     return tuple(numbers.items())
 
 
-def int8_form(function: str, struct: str, memory: Memory, **numbers: Numbers) -> Form:
-    """The form of a kernel of the library cortex_m."""
-    space = "orch::cortex_m::"
-    function, struct = f"{space}{function}", f"{space}{struct}"
-    return Form(function=function, struct=struct, memory=memory, numbers=members(**numbers))
+def int8_form(name: str, memory: Memory, **numbers: Numbers) -> Form:
+    """The form of a kernel of the library cortex_m, which has to be in the inventory."""
+    row = OTHERS[name]
+    struct = f"orch::cortex_m::{row.of}"
+    return Form(function=row.function(), struct=struct, memory=memory, numbers=members(**numbers))
 
 
 def float_bits(number: float) -> int:

@@ -252,7 +252,7 @@ def test_others_keep_their_kernels(call: tuple[str, tuple[int, ...]]) -> None:
 @pytest.mark.parametrize(
     ("name", "odd", "even"),
     [
-        *((f"packed_{name}", pixels(5), pixels(6)) for name in Pixels.WHOLE),
+        *((row.name, pixels(5), pixels(6)) for row in Pixels.kernels() if row.is_whole),
         ("packed_pixels", taps(1), taps(9)),
         ("packed_pixels", taps(8), taps(12)),
         ("packed_pixels", taps(3, 16), taps(3, 17)),
@@ -271,7 +271,8 @@ def test_odd_rows_have_a_kernel_for_vectors(
 @pytest.mark.parametrize("limited", ["", "limited_"])
 def test_strips_have_a_kernel_for_bands(limited: str) -> None:
     name = f"{limited}packed_depthwise_strips"
-    saved = [Strips.of(strips(*s)).saved(*Strips.NARROW[0][::-1]) for s in STRIPS]
+    whole, band = (row.name for row in Strips.kernels())
+    saved = [Strips.of(strips(*s)).saved(whole, band) for s in STRIPS]
     even, odd, alone, short = (s or 0 for s in saved)
     # Columns beside the image; then the last pixel, if there are two in a strip.
     assert 0 < even < odd - 100
