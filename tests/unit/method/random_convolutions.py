@@ -200,6 +200,16 @@ class RandomCalls:
             depthwise=False,
         )
 
+    def squares(self) -> Call:
+        """Windows of 3 x 3 over whole vectors of channels, which may go along rows as well."""
+        size = (self.one(3, 14), self.one(3, 9))
+        return self.call(
+            _Images(size, 16 * self.one(1, 2), 1, self.one(1, 9)),
+            _Windows((3, 3), (1, 1), (self.one(0, 1), self.one(0, 1)), (1, 1)),
+            self.limits(),
+            depthwise=False,
+        )
+
     def transposed(self) -> Call:
         """Kernels may be smaller than the stride, and outputs end in padding."""
         channels, outputs = self.one(1, 20), self.one(1, 12)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from itertools import product
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,8 +12,8 @@ import pytest
 from orchestrator.memory.estimate import CODE_SIZES
 from orchestrator.method.passes.inventory import LOOPS, OTHERS, PACKED, Row
 from orchestrator.method.passes.packing.kernels import FAMILIES, KERNELS, UNPREPARED
+from tests.unit.method.packed_reader import KERNEL_SOURCES
 
-KERNEL_SOURCES: Final = Path(__file__).parents[3] / "kernels" / "cortex_m"
 ISAS: Final = ("scalar", "dsp", "mve")
 ROWS: Final = (*PACKED, *OTHERS.values())
 TEMPLATES: Final = {"run_limited", "run_packed"}

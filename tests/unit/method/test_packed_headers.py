@@ -2,65 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
 from orchestrator.method.passes.packing.kernels import FAMILIES
 from orchestrator.method.passes.packing.pairs import Pairs
 from orchestrator.method.windows import Axis, Image
+from tests.unit.method.packed_reader import FORMATS, members
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from orchestrator.method.passes.packing.header import Header
-
-KERNEL_SOURCES: Final = Path(__file__).parents[3] / "kernels" / "cortex_m"
-STRUCT: Final = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
-MEMBER: Final = re.compile(r"^  (\w+) (\w+)(?:\[(\d)\])?;", re.MULTILINE)
-INLINE: Final = ("PackedConvolution", "PackedSteps")
-"""Structs whose members are fields of a header."""
-STRUCTS: Final = {
-    "Pairs": "PackedPairs",
-    "Matrix": "PackedMatrix",
-    "Depthwise": "PackedDepthwise",
-    "Depthwise3x3": "PackedDepthwise",
-    "Strips": "PackedDepthwiseStrips",
-    "Pixels": "PackedPixels",
-    "Lines": "PackedLines",
-    "Pixel": "PackedPixel",
-    "Int4Convolution": "PackedConvolution",
-    "Int4Pairs": "PackedPairs",
-    "Int4Matrix": "Int4Matrix",
-    "Int4Pixels": "PackedPixels",
-    "Int4Pixel": "PackedPixel",
-}
-
-
-def structs() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in ("packed.h", "packed_dsp.h", "int4.h"):
-        found |= dict(STRUCT.findall((KERNEL_SOURCES / name).read_text()))
-    return found
-
-
-def members(name: str) -> Iterator[str]:
-    for kind, member, count in MEMBER.findall(structs()[name]):
-        if kind in INLINE:
-            yield from members(kind)
-        elif count:
-            yield from (f"{member}_{at}" for at in range(int(count)))
-        else:
-            yield member
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_fields_are_those_of_the_struct(family: type[Header]) -> None:
     names = [field.name for field in fields(family)]
-    assert names == [*members(STRUCTS[family.__name__])]
+    assert names == [name for _, name in members(FORMATS[family.__name__][0])]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
