@@ -25,6 +25,7 @@ from orchestrator.shell.qemu_plugin import counting_plugin
 from tests.opinfo.programs import program_of
 from tests.qemu.kernel_firmware import KernelFirmware
 from tests.speeds.calls import Timed, timed_calls
+from tests.speeds.packed import count_packed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,12 +68,17 @@ def count(cpu: str, calls: Sequence[Timed], folder: Path) -> tuple[str, dict[str
     return firmware.compiler, dict(zip(names, counts, strict=True))
 
 
-def page(calls: Sequence[Timed], counts: Mapping[str, Mapping[str, int]]) -> str:
+def page(
+    calls: Sequence[Timed],
+    counts: Mapping[str, Mapping[str, int]],
+    packed: Sequence[Mapping[str, float]],
+) -> str:
     """The text of the page.
 
     Args:
         calls: All that were counted.
         counts: Instructions by core and operator.
+        packed: Of each core: instructions for each product of packed kernels.
     """
     heads = " | ".join(cpu.removeprefix("cortex-").upper() for cpu in counts)
     rule = f"| --- |{' --: |' * len(counts)}"
@@ -84,6 +90,10 @@ def page(calls: Sequence[Timed], counts: Mapping[str, Mapping[str, int]]) -> str
             costs = (f"{found[name] / timed.units:.2f}" for found in counts.values())
             if timed.unit == unit:
                 parts.append(f"| `{name}` | {' | '.join(costs)} |\n")
+    parts.append(f"{_PACKED}| | {heads} |\n{rule}\n")
+    for name in sorted({name for found in packed for name in found}):
+        costs = (f"{found[name]:.2f}" if name in found else "" for found in packed)
+        parts.append(f"| `{name}` | {' | '.join(costs)} |\n")
     return "".join(parts)
 
 
@@ -100,10 +110,16 @@ def table(
     }
 
 
-def read_page(text: str) -> dict[str, tuple[float, ...]]:
-    """Costs by operator, in the order of the cores."""
-    rows = (line.split("|")[1:-1] for line in text.splitlines() if "| `" in line)
-    return {name.strip(" `"): tuple(map(float, costs)) for name, *costs in rows}
+def read_page(text: str) -> tuple[dict[str, tuple[float, ...]], ...]:
+    """Costs by operator, and by packed kernel, in the order of the cores; nan: there is none."""
+    parts = text.partition(_PACKED)
+    return tuple(
+        {
+            name.strip(" `"): tuple(float(cost.strip() or "nan") for cost in costs)
+            for name, *costs in (line.split("|")[1:-1] for line in lines if "| `" in line)
+        }
+        for lines in (parts[0].splitlines(), parts[2].splitlines())
+    )
 
 
 _HEAD: Final = f"""\
@@ -118,6 +134,13 @@ items, of Float or, for int8 kernels, Char; the calls are in `tests/speeds/calls
 Data decide what some of them take: where items lie between the limits, how often the
 largest changes.
 """
+_PACKED: Final = """
+## Packed weights
+
+Of kernels that builds pack weights for, for each product of the calls in
+`tests/speeds/packed.py`.
+
+"""
 
 
 def main() -> int:
@@ -128,14 +151,16 @@ def main() -> int:
     options = parser.parse_args()
     names = tuple(filter(None, options.operators.split(",")))
     calls = tuple(t for t in timed_calls() if not names or t.call.operator in names)
-    counts = {}
+    counts, packed = {}, []
     for cpu in CORES:
         with tempfile.TemporaryDirectory() as folder:
             compiler, counts[cpu] = count(cpu, calls, Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            packed.append({} if names else count_packed(cpu, TOOLCHAIN, Path(folder))[1])
         if not compiler.startswith(COMPILER):
             sys.stderr.write(f"the page has counts of {COMPILER}, this is {compiler}\n")
             return 1
-    text, made = page(calls, counts), table(calls, counts)
+    text, made = page(calls, counts, packed), table(calls, counts)
     sys.stdout.write(text)
     if options.write and not names:
         PAGE.write_text(text, encoding="utf-8")

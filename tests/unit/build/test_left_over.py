@@ -117,5 +117,5 @@ def test_programs_of_delegates() -> None:
 
 def test_the_costs_are_those_of_the_page() -> None:
     speeds = json.loads(SPEEDS.read_text())
-    page = read_page(PAGE.read_text(encoding="utf-8"))
+    page, _ = read_page(PAGE.read_text(encoding="utf-8"))
     assert {name: tuple(costs) for name, (_, *costs) in speeds.items()} == page
