@@ -18,7 +18,7 @@ from orchestrator.method.passes.inventory import PACKED
 from tests.qemu.call_products import Guarded, linked_calls, run_calls, write_calls
 from tests.qemu.linked_names import isa_of, packed_names
 from tests.tools import need_emulator, need_toolchain
-from tests.unit.method.random_convolutions import RandomCalls
+from tests.unit.method.random_convolutions import Images, RandomCalls, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,10 +113,10 @@ def test_a_convolution_alone_of_one_channel_in_each_group_has_its_kernel(tmp_pat
     """With DSP that of depthwise ones, whose sources only these have to name otherwise."""
     need_toolchain("cortex-m4", "gnu")
     need_emulator("cortex-m4")
-    random = _Random()
+    random = RandomCalls()
     call = random.call(
-        _Images((5, 5), 1, 4, 8),
-        _Windows((2, 2), (1, 1), (0, 0), (1, 1)),
+        Images((5, 5), 1, 4, 8),
+        Windows((2, 2), (1, 1), (0, 0), (1, 1)),
         (-128, -128, 127),
         depthwise=False,
     )

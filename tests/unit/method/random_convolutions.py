@@ -27,14 +27,14 @@ def tensor(data: Any, dtype: ScalarType, order: tuple[int, ...] = ()) -> Tensor:
     )
 
 
-class _Images(NamedTuple):
+class Images(NamedTuple):
     size: Sequence[int]
     channels: int
     groups: int
     outputs: int
 
 
-class _Windows(NamedTuple):
+class Windows(NamedTuple):
     kernel: tuple[int, int]
     stride: tuple[int, int]
     padding: tuple[int, int]
@@ -113,8 +113,8 @@ class RandomCalls:
             kernel, padding = (1, 1), (0, 0)
             channels = channels if depthwise else 16
         return self.call(
-            _Images(size, channels, groups, outputs),
-            _Windows(kernel, stride, padding, dilation),
+            Images(size, channels, groups, outputs),
+            Windows(kernel, stride, padding, dilation),
             self.limits(),
             depthwise=depthwise,
         )
@@ -134,8 +134,8 @@ class RandomCalls:
         if size[0] * size[1] > 250:
             size[self.one(0, 1)] = 6 + (max(kernel) - 1) * 3
         return self.call(
-            _Images(size, channels, 1, channels),
-            _Windows(kernel, stride, padding, dilation),
+            Images(size, channels, 1, channels),
+            Windows(kernel, stride, padding, dilation),
             (-128, *self.range(-128)) if self.one(0, 5) else self.limits(),
             depthwise=True,
         )
@@ -147,8 +147,8 @@ class RandomCalls:
         size = [max(3 - 2 * p, 1) + self.one(6, 15) for p in padding]
         channels = 4 * self.one(2, 8) + self.one(1, 3) * (self.one(0, 2) == 0)
         return self.call(
-            _Images(size, channels, 1, channels),
-            _Windows((3, 3), (stride, stride), padding, (1, 1)),
+            Images(size, channels, 1, channels),
+            Windows((3, 3), (stride, stride), padding, (1, 1)),
             (-128, *self.range(-128)),
             depthwise=True,
         )
@@ -160,8 +160,8 @@ class RandomCalls:
         stride = (self.one(1, 2), self.one(1, 2))
         size = [k + self.one(0, 9) for k in kernel]
         return self.call(
-            _Images(size, self.one(1, 5), 1, self.one(1, 33)),
-            _Windows(kernel, stride, padding, (1, 1)),
+            Images(size, self.one(1, 5), 1, self.one(1, 33)),
+            Windows(kernel, stride, padding, (1, 1)),
             self.limits(),
             depthwise=False,
         )
@@ -176,8 +176,8 @@ class RandomCalls:
         axes = [(length, k, self.one(1, 2), p, d), (self.one(1, 2), across[0], 1, across[1], 1)]
         size, kernel, stride, padding, dilation = zip(axes[along], axes[1 - along], strict=True)
         return self.call(
-            _Images(size, self.one(1, 17), 1, self.one(1, 9)),
-            _Windows(kernel, stride, padding, dilation),
+            Images(size, self.one(1, 17), 1, self.one(1, 9)),
+            Windows(kernel, stride, padding, dilation),
             self.limits(),
             depthwise=False,
         )
@@ -194,8 +194,8 @@ class RandomCalls:
             )
         ]
         return self.call(
-            _Images(size, channels, 1, outputs),
-            _Windows(kernel, (1, self.one(1, 2)), padding, dilation),
+            Images(size, channels, 1, outputs),
+            Windows(kernel, (1, self.one(1, 2)), padding, dilation),
             self.limits(),
             depthwise=False,
         )
@@ -204,8 +204,8 @@ class RandomCalls:
         """Windows of 3 x 3 over whole vectors of channels, which may go along rows as well."""
         size = (self.one(3, 14), self.one(3, 9))
         return self.call(
-            _Images(size, 16 * self.one(1, 2), 1, self.one(1, 9)),
-            _Windows((3, 3), (1, 1), (self.one(0, 1), self.one(0, 1)), (1, 1)),
+            Images(size, 16 * self.one(1, 2), 1, self.one(1, 9)),
+            Windows((3, 3), (1, 1), (self.one(0, 1), self.one(0, 1)), (1, 1)),
             self.limits(),
             depthwise=False,
         )
@@ -247,7 +247,7 @@ class RandomCalls:
         )
 
     def call(
-        self, images: _Images, windows: _Windows, limits: tuple[int, int, int], *, depthwise: bool
+        self, images: Images, windows: Windows, limits: tuple[int, int, int], *, depthwise: bool
     ) -> Call:
         size, channels, groups, outputs = images
         kernel, stride, padding, dilation = windows
