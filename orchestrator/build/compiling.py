@@ -155,6 +155,7 @@ def compile_product(
     programs: Mapping[str, Program],
     pins: Mapping[str, Pins],
     native: Mapping[str, bytes],
+    library_options: Mapping[str, LibraryOptions],
     target: Target,
     toolchain: Toolchain,
     builtins: Callable[[Toolchain, Target], bytes],
@@ -167,10 +168,10 @@ def compile_product(
         MemoryPlanError: A memory of the board overflowed at link time.
         ToolchainError: The compiler's support functions cannot be built.
     """
-    # Lists of kernels are read by the build alone; in the folder, a change of a comment
-    # in them would be a new file for ninja.
     files: dict[str, Bytes] = {
-        f"{SOURCES}/{name}": data for name, data in native.items() if not name.endswith(".yaml")
+        f"{SOURCES}/{name}": data
+        for name, data in native.items()
+        if _is_read(name, commands.sources, library_options)
     }
     files |= {f.path: f.text.encode() for f in generated if f.path.startswith("gen/")}
     files |= adapted.files
@@ -208,6 +209,18 @@ def compile_product(
         stack_usage=stack_usage,
         log=log,
     )
+
+
+def _is_read(name: str, compiled: Collection[str], custom: Collection[str]) -> bool:
+    """Whether a compiler may read a file of runtime/, kernels/ or delegates/."""
+    if name.endswith(".cpp"):
+        # Only users' sources include others. To write the hundreds that a product does not have
+        # took longer than ninja does if it has nothing to compile.
+        top, library, *_ = name.split("/")
+        return name in compiled or top == "delegates" or library in custom
+    # Lists of kernels are read by the build alone; in the folder, a change of a comment
+    # in them would be a new file for ninja.
+    return not name.endswith(".yaml")
 
 
 def measure_product(
