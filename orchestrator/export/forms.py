@@ -16,6 +16,8 @@ from torch.nn import functional
 # concatenation: beyond that the float operator is cheaper.
 _MOST_PARTS: Final = 16
 """Pools of one axis in whose place an adaptive pool may be."""
+CHANNELS_LAST: Final = (0, 2, 3, 1)
+_RANK: Final = len(CHANNELS_LAST)
 
 
 def conv2d(  # noqa: PLR0917  # PyTorch's
@@ -86,7 +88,7 @@ def max_pool2d(  # noqa: PLR0917  # PyTorch's
         begin = -(-left // steps[axis]) * steps[axis]
         # PyTorch drops a window that would begin behind the image and its left padding.
         if left < begin < size + border:
-            last = _taken(image, axis, size - 1, size)
+            last = _taken(image, axis + 2, size - 1, size)
             image = torch.cat([image, *[last] * (begin - left)], axis + 2)
     else:
         ceil_mode = 0
@@ -137,6 +139,44 @@ def adaptive_max_pool2d(image: Any, output_size: Any, return_indices: Any = 0) -
     return found
 
 
+def pad(image: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """Take what is left where sizes are negative, and join parts that are around it."""
+    # From the last dimension on, as PyTorch lists them.
+    axes = range(image.ndim - 1, -1, -1)
+    if min(pad) < 0:  # kernels only add items
+        for axis, *sizes in zip(axes, pad[::2], pad[1::2], strict=False):
+            if min(sizes) < 0:
+                begin, end = (max(-size, 0) for size in sizes)
+                image = _taken(image, axis, begin, image.shape[axis] - end)
+        pad = [max(size, 0) for size in pad]
+        if not any(pad):
+            return image
+    if mode == "constant" or not any(pad):
+        return functional.pad(image, pad, value=value)
+    for axis, before, behind in zip(axes, pad[::2], pad[1::2], strict=False):
+        size = image.shape[axis]
+        if mode == "replicate":
+            first, last = (_taken(image, axis, at, at + 1) for at in (0, size - 1))
+            parts = [*[first] * before, image, *[last] * behind]
+        else:
+            wraps = mode == "circular"
+            begins = (size - before, 0) if wraps else (1, size - 1 - behind)
+            counts = zip(begins, (before, behind), strict=True)
+            sides = [_taken(image, axis, begin, begin + n) for begin, n in counts]
+            first, last = sides if wraps else (side.flip(axis) for side in sides)
+            parts = [part for part in (first, image, last) if part.shape[axis]]
+        image = torch.cat(parts, axis) if len(parts) > 1 else image
+    return image
+
+
+def glu(image: Any, dim: int = -1) -> Any:
+    """A product of two parts, in their layout."""
+    at, half = dim % image.ndim, image.shape[dim] // 2
+    parts = (image.narrow(at, begin, half) for begin in (0, half))
+    value, gate = (part.clone(memory_format=torch.channels_last) for part in parts)
+    return value * gate.sigmoid()
+
+
 def mean(image: Any, dim: Any, keepdim: Any = 0) -> Any:
     """Pool, or convolve with equal weights where channels are among the dimensions."""
     dims = _dims(image, dim)
@@ -184,15 +224,17 @@ def _parts(image: Any, axis: int, size: int, count: int, pool: Callable[..., Any
         # (aten/src/ATen/native/AdaptivePooling.h): floor and ceiling.
         begin, end = part * size // count, -(-(part + 1) * size // count)
         window = [end - begin if at == axis else 1 for at in range(2)]
-        yield pool(_taken(image, axis, begin, end), window)
+        yield pool(_taken(image, axis + 2, begin, end), window)
 
 
 def _taken(image: Any, axis: int, begin: int, end: int) -> Any:
-    """Some rows or columns, as an image of their own."""
-    part = image.narrow(axis + 2, begin, end - begin)
+    """Some items along an axis, in the layout of the image."""
+    part = image.narrow(axis, begin, end - begin)
     # A view would be contiguous in ExecuTorch's program, and its items in another
-    # order.
-    return part.clone(memory_format=torch.channels_last)
+    # order. With one channel, a copy that names an order would be one too many.
+    if image.ndim == _RANK and part.shape[1] != 1 and image.dim_order() == CHANNELS_LAST:
+        return part.clone(memory_format=torch.channels_last)
+    return part.contiguous()
 
 
 def _pair(value: Any) -> tuple[Any, Any]:

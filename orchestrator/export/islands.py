@@ -42,6 +42,7 @@ _dim_order: Final = exir_ops.edge.dim_order_ops
 _decomposed: Final = exir_ops.edge.quantized_decomposed
 _QUANTIZE: Final = _decomposed.quantize_per_tensor.default
 _DEQUANTIZE: Final = _decomposed.dequantize_per_tensor.default
+_CONVERT: Final = _dim_order._to_dim_order_copy.default  # noqa: SLF001  # its name
 _DEQUANTIZERS: Final = (_DEQUANTIZE, _decomposed.dequantize_per_channel.default)
 _DTYPES: Final = (torch.int8, torch.int16)
 # An int8 number has 256 values: a function of one is a table of as many.
@@ -88,9 +89,9 @@ _MOST_BIAS: Final = 2**30
 # Both compute each item alone and lack torch.Tag.pointwise in PyTorch 2.13.
 _POINTWISE: Final = frozenset({_aten.hardswish.default, _aten.floor_divide.default})
 """Functions of items that PyTorch does not tag as such."""
-_FILLED: Final = frozenset(
-    {_aten.full.default, _aten.full_like.default, _aten.scalar_tensor.default}
-)
+# ExecuTorch's dialect has some of them as PyTorch's own.
+_SCALARS: Final = frozenset({_aten.scalar_tensor.default, torch.ops.aten.scalar_tensor.default})
+_FILLED: Final = _SCALARS | {_aten.full.default, _aten.full_like.default}
 _MOVES: Final = frozenset(
     {
         *(_aten.view_copy.default, _aten.permute_copy.default),
@@ -126,6 +127,7 @@ def fused(program: Any) -> Any:
     # taken away; moves bring functions next to each other, so that tables take whole
     # chains of them.
     _choose_maxima(graph)
+    _name_limits(graph)
     _scale_hardsigmoids(program)
     _limit_what_layers_store(graph)
     _unmark(graph)
@@ -190,6 +192,16 @@ def _call(before: Any, target: Any, args: Any, like: Any, kwargs: Any = None) ->
     custom.pop(ArmAnnotationInfo.CUSTOM_META_KEY, None)
     new.meta = {**like.meta, "custom": custom}
     return new
+
+
+def _name_limits(graph: Any) -> None:
+    """Both limits of each `hardtanh`: ExecuTorch's passes read them without defaults."""
+    for node in graph.nodes:
+        if node.target is _aten.hardtanh.default:
+            image, *limits = node.args
+            given = {"min_val": -1, "max_val": 1, **node.kwargs}
+            given |= dict(zip(given, limits, strict=False))
+            node.args, node.kwargs = (image, given["min_val"], given["max_val"]), {}
 
 
 def _choose_maxima(graph: Any) -> None:
@@ -551,7 +563,8 @@ def _is_number(node: Any, program: Any) -> bool:
         return False
     if node.target in _FILLED:
         return True
-    return _is(node, _DEQUANTIZE) and _is_number(node.args[0], program)
+    converts = node.target is _CONVERT and not node.args[0].meta["val"].dim()
+    return (converts or _is(node, _DEQUANTIZE)) and _is_number(node.args[0], program)
 
 
 def _items(node: Any, known: dict[Any, Any], program: Any) -> Any:
@@ -562,7 +575,7 @@ def _items(node: Any, known: dict[Any, Any], program: Any) -> Any:
         value = get_param_tensor(program, node).detach()
         result = value.reshape([1] if value.dim() else [])
     elif node.target in _FILLED:
-        number = node.args[0 if node.target is _aten.scalar_tensor.default else 1]
+        number = node.args[0 if node.target in _SCALARS else 1]
         value = node.meta["val"]
         result = torch.full([1] if value.dim() else [], number, dtype=value.dtype)
     else:

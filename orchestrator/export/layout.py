@@ -19,13 +19,13 @@ from torch.utils import _pytree
 
 from orchestrator.core.layout import layout_of
 from orchestrator.export import forms
-from orchestrator.export.one_row import Lines
+from orchestrator.export.one_row import Lines, is_by_channel
 
 if TYPE_CHECKING:
     from orchestrator.export.source import Source
 
 _CONTIGUOUS = (0, 1, 2, 3)
-_CHANNELS_LAST = (0, 2, 3, 1)
+_CHANNELS_LAST = forms.CHANNELS_LAST
 _RANK = len(_CONTIGUOUS)
 _IMAGE_OPERATORS = frozenset(
     {
@@ -174,17 +174,25 @@ class _ImageOperators(TorchFunctionMode):  # type: ignore[misc]  # PyTorch's is 
         if result is not NotImplemented:
             return result
         args, kwargs = _pytree.tree_map(self.lines.settled, (args, kwargs or {}))
+        if name == "pad":
+            func = forms.pad
+        elif name == "glu" and args and _is_image(args[0]) and _is_channels_last(args[0]):
+            func = forms.glu
         form = _form_of_mean(name, args, kwargs)
-        if form or (name in _IMAGE_OPERATORS and args and _is_image(args[0])):
+        is_of_images = name in _IMAGE_OPERATORS or is_by_channel(name, (*args, *kwargs.values()))
+        if form or (is_of_images and args and _is_image(args[0])):
             if not _is_channels_last(args[0]):
                 self.copied[name] += 1
                 args = (_to_channels_last(args[0]), *args[1:])
+            elif _is_one(args[0].shape[1]) and args[0].dim_order() != _CHANNELS_LAST:
+                # No copy in the program, but results get their layout from strides.
+                args = (args[0].clone(memory_format=torch.channels_last), *args[1:])
             func = form or getattr(forms, name, func)
         elif name in _CONTIGUOUS_OPERATORS:
             args = _pytree.tree_map(_to_contiguous, args)
         result = func(*args, **kwargs)
         if name in _VIEWS or name in _CONTIGUOUS_OPERATORS:
-            return _pytree.tree_map(_dense, result)
+            return _pytree.tree_map(dense, result)
         return result
 
 
@@ -235,8 +243,8 @@ def _to_contiguous(value: Any) -> Any:
     return value.contiguous()
 
 
-def _dense(value: Any) -> Any:
-    """A value without gaps: a copy in channels-last layout if that is its layout."""
+def dense(value: Any) -> Any:
+    """A view without gaps: a copy in channels-last layout if that is its layout."""
     if _is_image(value) and not _has_one_layout(value) and _is_channels_last(value):
         return value.clone(memory_format=torch.channels_last)
     return value

@@ -44,6 +44,8 @@ _ACROSS: Final = {
     **dict.fromkeys(("padding", "output_padding"), 0),
 }
 """What an argument is across the one row."""
+_MEANS: Final = {"mean": forms.mean, "sum": forms.total}
+"""Operators that become those of images whatever gives the line."""
 _BINARY: Final = frozenset({"add", "sub", "mul", "div", "truediv"})
 _IN_PLACE: Final = frozenset({"__setitem__", *(f"__i{name}__" for name in _BINARY)})
 # Written out by hand; what is missing gets the line again, by a copy, and is right.
@@ -51,12 +53,30 @@ _BY_ITEM: Final = frozenset(
     {
         *("relu", "relu6", "leaky_relu", "elu", "gelu", "silu", "mish", "softplus"),
         *("sigmoid", "tanh", "hardtanh", "hardsigmoid", "hardswish", "clamp", "clip"),
+        *("celu", "selu", "softsign", "log_sigmoid", "tanhshrink", "softshrink", "hardshrink"),
+        *(
+            "_threshold",
+            "rrelu",
+            "log",
+            "sin",
+            "cos",
+            "erf",
+            "sign",
+            "reciprocal",
+            "minimum",
+            "maximum",
+        ),
         *("abs", "neg", "exp", "sqrt", "rsqrt", "square", "pow", "dropout", "prelu"),
         *("batch_norm", *_BINARY, *(f"__{name}__" for name in _BINARY)),
         *(f"__{how}{name}__" for name in _BINARY for how in "ri"),
     }
 )
 """Operators whose items depend on those at the same place, or of the same channel."""
+
+
+def is_by_channel(name: str, given: Any) -> bool:
+    """Whether channels have numbers of their own: those of images do as int8."""
+    return name == "batch_norm" or (name == "prelu" and given[1].numel() > 1)
 
 
 class Lines:
@@ -70,10 +90,10 @@ class Lines:
         self._changed: set[int] = set()
         self._own: dict[str, Callable[..., Any]] = {
             **dict.fromkeys(("cat", "concat"), self._cat),
-            "mean": partial(self._mean, forms.mean),
-            "sum": partial(self._mean, forms.total),
+            **{name: partial(self._mean, form) for name, form in _MEANS.items()},
             "interpolate": self._interpolate,
             "pad": self._pad,
+            "glu": self._glu,
             "contiguous": self._contiguous,
             "__getitem__": self._item,
         }
@@ -91,10 +111,10 @@ class Lines:
             return NotImplemented
         leaves = _pytree.tree_leaves((args, kwargs))
         is_known = any(id(leaf) in self._known for leaf in leaves)
-        if is_known and name in self._own:
+        if name in self._own and (is_known or (name in _MEANS and _is_line(first))):
             return self._own[name](*args, **kwargs)
         is_by_item = name in _BY_ITEM or name.removesuffix("_") in _BY_ITEM
-        if is_by_item and (is_known or (name == "batch_norm" and _is_line(first))):
+        if is_by_item and (is_known or (_is_line(first) and is_by_channel(name, leaves))):
             return self._by_item(func, args, kwargs)
         if is_change:
             return self._changed_by(func, args, kwargs)
@@ -152,10 +172,14 @@ class Lines:
         return self._noted(torch.cat(images, at + 1 if at == _LAST else at))
 
     def _mean(self, form: Any, line: Any, dim: Any = None, keepdim: Any = 0, **options: Any) -> Any:
-        dims = {d % _RANK for d in ([dim] if isinstance(dim, int) else dim or [0])}
-        image = self._image(line)
-        if 0 in dims or options or not all(isinstance(n, int) for n in image.shape[1:]):
+        dims = _inner_dims(line, dim, options)
+        if not dims:
             return NotImplemented
+        if id(line) not in self._known:  # such as words: an image of one channel as it lies
+            image = line.unsqueeze(1).clone(memory_format=torch.channels_last)
+            found = form(image, [d + 1 for d in dims], keepdim=True).contiguous().squeeze(1)
+            return found if keepdim else found.squeeze(sorted(dims))
+        image = self._image(line)
         # DecomposeMeanPass makes a pooling of a mean over the last two dimensions.
         if dims == {_LAST} and form is forms.mean:  # ExecuTorch has it as a pooling
             found = image.mean((_ROW, _ROW + 1), bool(keepdim))
@@ -176,12 +200,13 @@ class Lines:
         given = _with_row({"size": size, "scale_factor": scale_factor, **options})
         return self._noted(functional.interpolate(self._image(line), **given))
 
+    def _glu(self, line: Any, dim: int = -1) -> Any:
+        return self._noted(forms.glu(self._image(line), dim % _RANK + (dim % _RANK == _LAST)))
+
     def _pad(self, line: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
-        if mode != "constant":
-            return NotImplemented
         # PyTorch lists pads from the last dimension on: the row comes second.
-        pads = [*pad[:2], 0, 0, *pad[2:]] if pad[2:] else pad
-        return self._noted(functional.pad(self._image(line), pads, mode, value))
+        pads = [*pad[:2], 0, 0, *pad[2:]]
+        return self._noted(forms.pad(self._image(line), pads, mode, value))
 
     def _item(self, line: Any, index: Any) -> Any:
         parts = index if isinstance(index, tuple) else (index,)
@@ -205,6 +230,13 @@ class Lines:
         line = _line_of(image)
         self._known[id(line)] = (line, image)
         return line
+
+
+def _inner_dims(line: Any, dim: Any, options: Any) -> set[int]:
+    """Dimensions without the batch, if they are these alone and have known sizes."""
+    dims = {d % _RANK for d in ([dim] if isinstance(dim, int) else dim or [0])}
+    is_known = all(isinstance(size, int) for size in line.shape[1:])
+    return set() if 0 in dims or options or not is_known else dims
 
 
 def _with_row(given: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,12 @@ from torch._decomp import get_decompositions
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
+from orchestrator.export.layout import dense
+
 _aten: Final = torch.ops.aten
 _IMAGE: Final = 4
+_RANKS: Final = (2, _IMAGE)
+"""Of tensors whose channels become those of an image here; lines already are images."""
 _OF_PAIRS: Final = frozenset(
     {_aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor}
 )
@@ -28,6 +32,7 @@ def quantizable(model: Any) -> Any:
     """The graph with such layers taken apart; it computes the same."""
     _reshape_constants(model)
     _convolve_instead_of_normalizing(model)
+    _scale_below_zero(model)
     model = _TakeApart()(model).graph_module
     _give_one_rank(model)
     return model
@@ -80,17 +85,15 @@ def _new_constant(model: Any, before: Any, name: str, data: Any) -> Any:
 
 
 def _convolve_instead_of_normalizing(model: Any) -> None:
-    """Batch norms of images as depthwise convolutions of one pixel.
+    """Batch norms as depthwise convolutions of one pixel.
 
-    Its one weight for each channel has a scale of its own, so that it loses nothing as
-    int8. A batch norm after a convolution is already part of that.
+    A batch norm after a convolution is already part of that.
     """
-    graph = model.graph
-    for node in list(graph.nodes):
+    for node in list(model.graph.nodes):
         if node.target is not _aten.batch_norm.default:
             continue
         image, *given, training, _, epsilon, _ = node.args
-        if training or image.meta["val"].dim() != _IMAGE:
+        if training or image.meta["val"].dim() not in _RANKS:
             continue
         scale, shift, mean, variance = (None if i is None else _constant(model, i) for i in given)
         if mean is None or variance is None:
@@ -99,23 +102,59 @@ def _convolve_instead_of_normalizing(model: Any) -> None:
         weight = torch.rsqrt(variance.double() + epsilon)
         weight = weight if scale is None else weight * scale
         bias = -mean * weight if shift is None else shift - mean * weight
-        channels = weight.numel()
-        parts = [
-            _new_constant(model, node, f"{node.name}_{name}", part.float())
-            for name, part in (
-                ("weight", weight.reshape(channels, 1, 1, 1)),
-                ("bias", bias.reshape(channels)),
-            )
-        ]
-        with graph.inserting_before(node):
-            convolved = graph.call_function(
-                _aten.conv2d.default, (image, *parts, [1, 1], [0, 0], [1, 1], channels)
-            )
-        convolved.meta = dict(node.meta)
-        node.replace_all_uses_with(convolved)
-        graph.erase_node(node)
-    graph.eliminate_dead_code()
+        _replace(node, _scaled(model, node, image, weight, bias))
+    model.graph.eliminate_dead_code()
     model.recompile()
+
+
+def _scale_below_zero(model: Any) -> None:
+    """`prelu` as int8 operators: a function of items, if it has one slope.
+
+    One for each channel multiplies what is below zero; the rest is added.
+    """
+    for node in list(model.graph.nodes):
+        if node.target is not _aten.prelu.default or node.args[1].op != "get_attr":
+            continue
+        image, slopes = node.args[0], _constant(model, node.args[1])
+        if slopes.numel() == 1:
+            node.target, node.args = _aten.leaky_relu.default, (image, slopes.item())
+        elif image.meta["val"].dim() in _RANKS:
+            below = _before(node, _aten.clamp.default, image, None, 0.0)
+            above = _before(node, _aten.relu.default, image)
+            scaled = _scaled(model, node, below, slopes)
+            _replace(node, _before(node, _aten.add.Tensor, above, scaled))
+    model.graph.eliminate_dead_code()
+    model.recompile()
+
+
+def _scaled(model: Any, node: Any, image: Any, weight: Any, bias: Any = None) -> Any:
+    """A depthwise convolution of one pixel, before a node that gives a tensor of its size.
+
+    Its one weight for each channel has a scale of its own, so that it loses nothing as
+    int8. Tensors [N, C] become images of one pixel.
+    """
+    is_image = node.meta["val"].dim() == _IMAGE
+    factors = _new_constant(model, node, f"{node.name}_weight", weight.float().view(-1, 1, 1, 1))
+    if bias is not None:
+        bias = _new_constant(model, node, f"{node.name}_bias", bias.float())
+    for axis in () if is_image else (2, 3):
+        image = _before(node, _aten.unsqueeze.default, image, axis)
+    sizes = ([1, 1], [0, 0], [1, 1], weight.numel())
+    found = _before(node, _aten.conv2d.default, image, factors, bias, *sizes)
+    return found if is_image else _before(node, _aten.squeeze.dims, found, [2, 3])
+
+
+def _before(node: Any, target: Any, *args: Any) -> Any:
+    """A call before a node; `_TakeApart` gives it the metadata of its own."""
+    with node.graph.inserting_before(node):
+        call = node.graph.call_function(target, args)
+    call.meta = dict(node.meta)
+    return call
+
+
+def _replace(node: Any, other: Any) -> None:
+    node.replace_all_uses_with(other)
+    node.graph.erase_node(node)
 
 
 def _constant(model: Any, node: Any) -> Any:
@@ -131,6 +170,8 @@ class _TakeApart(ExportPass):  # type: ignore[misc]  # ExecuTorch's is Any
         function: Any = _LAYERS.get(op)
         if op is _aten.scaled_dot_product_attention.default:
             function = _attention if _is_plain(*args, **kwargs) else None
+        if op is _aten.softmax.int and args[1] not in (-1, args[0].to_tensor().dim() - 1):
+            function = _softmax
         if function is None:
             return super().call_operator(op, args, kwargs, meta)
         # Lists of nodes are of a type that does not count as one here.
@@ -214,10 +255,28 @@ def _lstm_cell(  # noqa: PLR0917  # PyTorch's
     return out.sigmoid() * kept.tanh(), kept
 
 
+def _softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    order = [*range(x.dim())]
+    order.append(order.pop(dim))
+    back = [order.index(at) for at in range(x.dim())]
+    return dense(_aten.softmax.int(dense(x.permute(order)), -1, dtype).permute(back))
+
+
+def _rrelu(x: Any, lower: Any = 1 / 8, upper: Any = 1 / 3, *_: Any) -> Any:
+    return torch.nn.functional.leaky_relu(x, (lower + upper) / 2)  # as if not in training
+
+
+def _glu(x: Any, dim: int = -1) -> Any:
+    value, gate = torch.chunk(x, 2, dim)
+    return value * gate.sigmoid()
+
+
 _LAYERS: Final = {
     **get_decompositions(
         [_aten.gru.input, _aten.lstm.input, _aten.rnn_tanh.input, _aten.rnn_relu.input]
     ),
     _aten.gru_cell.default: _gru_cell,
     _aten.lstm_cell.default: _lstm_cell,
+    _aten.glu.default: _glu,
+    _aten.rrelu.default: _rrelu,
 }

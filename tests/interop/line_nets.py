@@ -158,6 +158,52 @@ def heart():
     return _with_samples(net, 2, 1, 250)
 
 
+def activated():
+    net = nn.Sequential(
+        *(nn.Conv1d(2, 6, 3), nn.Hardtanh(), nn.Conv1d(6, 6, 3, groups=6), nn.PReLU(6)),
+        *(nn.Conv1d(6, 6, 3, stride=2), nn.PReLU(), nn.Conv1d(6, 4, 1), nn.PReLU(4)),
+    )
+    for at in (3, 7):
+        net[at].weight.data.uniform_(-0.5, 0.5)
+    return _with_samples(net, 1, 2, 24)
+
+
+def padded():
+    """Borders of the line's own items; channels that are gates; means of rows."""
+
+    def call(net, x):
+        y = functional.glu(net.first(functional.pad(x, (3, 2), mode="reflect")), 1)
+        y = net.second(functional.pad(y, (1, -1), mode="circular"))
+        rows = net.head(functional.pad(y, (1, 1), mode="replicate").transpose(1, 2))
+        weights = torch.softmax(rows, 1).transpose(1, 2)
+        return weights, rows.mean(1), rows.sum((1, 2), keepdim=True)
+
+    layers = {"first": nn.Conv1d(3, 8, 6), "second": nn.Conv1d(4, 4, 2), "head": nn.Linear(4, 5)}
+    return _with_samples(Net(call, **layers), 1, 3, 20)
+
+
+def any_length():
+    pads = nn.ReflectionPad1d((3, 1)), nn.ReplicationPad1d(2), nn.CircularPad1d((0, 2))
+    layers = nn.Conv1d(3, 6, 3), nn.Conv1d(6, 6, 3), nn.Conv1d(6, 4, 3)
+    net = nn.Sequential(*(step for pair in zip(pads, layers, strict=True) for step in pair))
+    sizes = {2: torch.export.Dim("length", min=8, max=40)}
+    return *_with_samples(net, 1, 3, 20), (sizes,)
+
+
+def pictures():
+    """Likewise images, the first one of a view, and tensors [N, C]."""
+
+    def call(net, x):
+        y = net.norm(net.slopes(net.first(x.unsqueeze(1))))
+        z = net.second(functional.pad(y, (2, 1, -1, 3), mode="reflect"))
+        return net.items(z.mean((2, 3))), y.softmax(1)
+
+    items = nn.Linear(4, 6), nn.PReLU(6), nn.BatchNorm1d(6), nn.RReLU(), nn.Linear(6, 3)
+    layers = {"first": nn.Conv2d(1, 4, 3), "slopes": nn.PReLU(4), "norm": nn.BatchNorm2d(4)}
+    layers |= {"second": nn.Conv2d(4, 4, 3), "items": nn.Sequential(*items)}
+    return _with_samples(Net(call, **layers), 2, 9, 10)
+
+
 def squeezed():
     def call(net, x):
         y = net.first(x).relu()

@@ -22,11 +22,15 @@ PYTHON = os.environ.get("EXECUTORCH_PYTHON", "")
 CODE = Path(__file__).with_name("line_nets.py")
 NETS = [
     *("gestures", "temporal", "inception", "autoencoder", "causal", "heart"),
+    *("activated", "padded", "any_length", "pictures"),
     *("squeezed", "recurrent", "returned", "stream", "reduced", "reduced_images"),
 ]
 KEPT = ["in_place", "changes_view"]
 """Their programs have floats: items that are set, and lines that stay lines."""
-MOVES = ("copy", "::cat.", "::full.", "::upsample_nearest")
+MOVES = (
+    *("copy", "::cat.", "::flip.", "::full.", "::upsample_nearest"),
+    *("::sym_size.", "executorch_prim::"),
+)
 
 pytestmark = [
     pytest.mark.executorch,
