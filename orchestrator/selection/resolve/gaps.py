@@ -368,6 +368,8 @@ _REMEDIES: Final = {
     "cortex_m": "export again with a version of ExecuTorch whose operators docs/operators.md lists",
     "quantized_decomposed": "docs/operators.md lists the quantized operators that have"
     " a kernel; quantize with another configuration, or leave this part in float",
+    "torchao": 'give the model as Python (source = "FILE.py:CALLABLE" in the place of path) if only'
+    " its weights are quantized, else quantize it otherwise; see docs/export.md",
 }
 """What to do about an operator without kernel, by namespace."""
 _DECOMPOSED: Final = frozenset(
