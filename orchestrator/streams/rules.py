@@ -12,6 +12,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from orchestrator.core.layout import lies_in_order
 from orchestrator.core.operator import OperatorName
 from orchestrator.program.values import (
     BoolValue,
@@ -554,12 +555,20 @@ def _padded(site: Site) -> Step | None:
     return _pad(site, flow, pads[at], pads[at + 1], {1: changed})
 
 
-def _padded_around(site: Site) -> Step | None:
-    """`cortex_m::pad`: what comes before, and what behind, of the last dimensions."""
+def _padded_image(site: Site) -> Step | None:
+    """`cortex_m::pad`: its numbers lie as the dimensions of an image in channels-last layout."""
+    image = site.tensor(-1)  # of a window: fewer sizes are 1, which have no order
+    is_image = len(image.sizes) == len(_NHWC)
+    is_image = is_image and lies_in_order(image.sizes, image.dim_order, _NHWC)
+    return _padded_around(site, _NHWC if is_image else ())
+
+
+def _padded_around(site: Site, order: tuple[int, ...] = ()) -> Step | None:
+    """What comes before, and what behind, of the last dimensions, or of those in an order."""
     flow, before, behind = site.flow(0), site.numbers(1), site.numbers(2)
     if flow is None or not before or not behind:
         return None
-    at = flow.axis - len(site.tensor(0).sizes)
+    at = order.index(flow.axis) if order else flow.axis - len(site.tensor(0).sizes)
     low, high = before[at], behind[at]
     before[at] = behind[at] = 0
     return _pad(site, flow, low, high, {1: tuple(before), 2: tuple(behind)})
@@ -581,6 +590,7 @@ def _pad(site: Site, flow: Flow, low: int, high: int, changes: Mapping[int, Chan
     return replace(step, outs={site.args[-1]: new})
 
 
+_NHWC: Final = (0, 2, 3, 1)
 _ITEMS: Final = (
     *("abs", "acos", "acosh", "add", "alias_copy", "asin", "asinh", "atan", "atan2"),
     *("atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil"),
@@ -629,7 +639,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "cortex_m::quantized_linear": _rows(last=lambda _: 1),
         "cortex_m::softmax": _along(1),
         "cortex_m::transpose": _permuted,
-        "cortex_m::pad": _padded_around,
+        "cortex_m::pad": _padded_image,
         "cortex_m::pad_contiguous": _padded_around,
         "aten::convolution": _convolved,
         "aten::avg_pool2d": _Window(kernel=1, stride=2, padding=3),

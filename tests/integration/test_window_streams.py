@@ -64,6 +64,7 @@ CASES: Final = {
     "frames4": Case(model="frames", axis=-2, hop=4),
     "pixels2": Case(model="pixels", axis=2, hop=2),
     "same2": Case(model="same", axis=2, hop=2),
+    "edges2": Case(model="edges", axis=3, hop=2, tenths=5),
     "kws7": Case(model="kws", axis=2, hop=7),
     "temporal4": Case(model="int8_temporal", axis=2, hop=4),
     "causal1": Case(model="int8_causal", axis=2, hop=1),
@@ -90,6 +91,12 @@ def _nets(folder: Path) -> None:
         net.view(net.average(net.add(deep, deep)), 1, 8)
         net.linear(net.views[-1][0], 4)
         net.write(name, folder)
+    net = Net((1, 1, 6, 20), 7)
+    x = net.conv(net.x, 8, (3, 4), padding=(1, 0))
+    x = net.pad(x, (0, 1, 2, 0), (0, 1, 0, 0))
+    x = net.conv(x, 8, depthwise=True, padding=(0, 0))
+    net.conv(x, 1, (6, 1), padding=(0, 0))
+    net.write("edges", folder)
 
 
 @pytest.fixture(scope="module", params=["prelinked", "pte"])

@@ -214,6 +214,12 @@ class Net:
             _planned((n, channels, height // 2, width // 2)),
         )
 
+    def pad(self, x: Tensor, before: tuple[int, ...], behind: tuple[int, ...]) -> Tensor:
+        """Of an image; the numbers are those of [N, H, W, C]."""
+        edges = [sum(both) for both in zip(before, behind, strict=True)]
+        sizes = tuple(x.sizes[d] + edges[_NHWC.index(d)] for d in range(len(_NHWC)))
+        return self.call("cortex_m::pad.out", x, before, behind, -128, _planned(sizes))
+
     def average(self, x: Tensor) -> Tensor:
         """Of all pixels."""
         n, channels, *size = x.sizes
