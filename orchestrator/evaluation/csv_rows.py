@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from math import isnan, nan
 from typing import Any, Final, TextIO
 
@@ -81,7 +81,7 @@ def _rows(place: str, file: TextIO) -> Iterator[tuple[int, list[str]]]:
 
 
 def _beginning(file: TextIO) -> tuple[str, str, int, list[str]]:
-    """What separates cells, the last comment, the lines before the first row, and this one."""
+    """What separates cells, the last comment, the lines before the first row, and two of these."""
     separator, comment = "", ""
     for skipped, line in enumerate(file):
         if not separator and (said := _SAID.fullmatch(line.strip('\r\n" '))):
@@ -89,7 +89,8 @@ def _beginning(file: TextIO) -> tuple[str, str, int, list[str]]:
         elif line.startswith("#"):
             comment = line.strip("# \r\n")
         elif line.strip():
-            return separator or _separator(line), comment, skipped, [line]
+            first = [line, *islice(file, 1)]
+            return separator or _separator(first), comment, skipped, first
     return ",", "", 0, []
 
 
@@ -105,12 +106,18 @@ def _with_point(cell: str, marks: set[str]) -> str:
     return cell.replace(",", ".")
 
 
-def _separator(line: str) -> str:
-    """What separates the cells of a line; a decimal comma does not."""
-    line = _QUOTED.sub("", line)
+def _separator(lines: Sequence[str]) -> str:
+    """What separates the cells of rows; a decimal comma, or one in a name, does not."""
+    rows = [_QUOTED.sub("", line) for line in lines if line.strip()]
     # Before counting: a row of decimal commas has more commas than semicolons.
-    cells = line.split(";")
+    cells = rows[-1].split(";") if ";" in rows[0] else []
     if len(cells) > 1 and all("," not in c or _FRACTION.fullmatch(c.strip()) for c in cells):
         return ";"
-    found = max(",;\t", key=line.count)
-    return found if found in line else " "  # as numpy.savetxt writes
+
+    def evenness(mark: str) -> tuple[bool, int]:
+        # Units in a header, as "acc, g", have commas that its rows have not.
+        counts = [row.count(mark) for row in rows]
+        return len({*counts}) == 1 and counts[0] > 0, counts[0]
+
+    found = max(",;\t", key=evenness)
+    return found if found in rows[0] else " "  # as numpy.savetxt writes

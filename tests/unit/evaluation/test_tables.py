@@ -183,6 +183,21 @@ def test_decimal_commas_between_semicolons() -> None:
     assert table("0.1,0.2,walk;run\n0.3,0.4,sit\n").classes == ("sit", "walk;run")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x, g\ty, g\tlabel\n1.5\t2\t0\n",
+        "x, g;y, g;label\n1,5;2;0\n",
+        "x, g;y, g;label;\n1,5;2,0;0;\n",
+        "x, g;y, g;label\n1.5;2;0\n",
+    ],
+)
+def test_commas_in_names_separate_nothing(text: str) -> None:
+    data = table(text)
+    assert data.names[:3] == ("x, g", "y, g", "label")
+    assert (inputs(data), labels(data)) == ([[[1.5, 2]]], [0])
+
+
 def test_lines_count_what_is_before_the_rows() -> None:
     text = 'sep=,\n# by hand\n\na,b,y\n1,"2\n",3\n\n4,x,6\n'
     assert message(lambda: list(table(text).read())) == (
