@@ -344,13 +344,13 @@ def data_set(text: str, choice: Choice) -> DataSet:
 
 def _folder(path: Path) -> Files:
     """The files of a folder and of those in it, which have names with `/`."""
-    names = [entry.name for entry in path.iterdir() if entry.is_file()]
-    for folder in path.iterdir():
-        # .git and .ipynb_checkpoints are no classes.
-        if folder.is_dir() and not folder.name.startswith("."):
-            names.append(f"{folder.name}/")
-            files = (file for file in folder.rglob("*") if file.is_file())
-            names += [file.relative_to(path).as_posix() for file in files]
+    # No classes and no samples: .git, .ipynb_checkpoints, and ._x.png, which macOS writes.
+    seen = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+    names = [entry.name for entry in seen if entry.is_file()]
+    for folder in filter(Path.is_dir, seen):
+        names.append(f"{folder.name}/")
+        files = (file.relative_to(path) for file in folder.rglob("*") if file.is_file())
+        names += [f.as_posix() for f in files if not any(p.startswith(".") for p in f.parts)]
     return Files(str(path), names, lambda name: read_file(path / name))
 
 

@@ -62,6 +62,10 @@ def test_a_folder_of_classes(tmp_path: Path) -> None:
         (tmp_path / name / "deep").mkdir(parents=True)
         np.save(tmp_path / name / "deep" / "0.npy", row)
     (tmp_path / ".cache").mkdir()
+    # What macOS writes beside files, and Jupyter.
+    (tmp_path / "up" / "deep" / "._0.npy").write_bytes(b"")
+    (tmp_path / "up" / ".ipynb_checkpoints").mkdir()
+    np.save(tmp_path / "up" / ".ipynb_checkpoints" / "x.npy", X[0])
     assert read(tmp_path) == (X[::-1].tolist(), [0, 1])
     (tmp_path / "left").mkdir()
     with pytest.raises(UsageError, match="no samples"):
