@@ -93,6 +93,9 @@ def check_estimate(
 _HINTS: Final = {
     "flash": "choose smaller models, fewer operators or dtypes, or raise budget.flash",
     "ram": "choose models with smaller activations, or raise budget.ram",
+    # How much of it is used is in what `size` prints, also of a build over its budget.
+    "stack": "reserve less stack in a board file of your own, choose models with smaller"
+    " activations, or raise budget.ram",
 }
 
 
@@ -124,7 +127,7 @@ def _exceeded(
                     for name, n in largest[:_CULPRITS]
                 ),
             ),
-            hint=_HINTS[memory],
+            hint=_HINTS["stack" if "stack" in dict(largest[:1]) else memory],
         )
 
 

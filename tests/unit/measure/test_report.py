@@ -288,7 +288,8 @@ def test_a_budget_that_is_exceeded() -> None:
                 ("largest", "method state person.forward: 200 bytes (10.0 %)"),
                 ("largest", "platform cortex_m/semihosting: 160 bytes (8.0 %)"),
             ),
-            hint="choose models with smaller activations, or raise budget.ram",
+            hint="reserve less stack in a board file of your own, choose models with smaller"
+            " activations, or raise budget.ram",
         ),
     )
 
