@@ -7,9 +7,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from orchestrator.core.dtype import ScalarType
 from tests.conftest import CORPUS
+from tests.data.held_out.make_nets import Net
 from tests.product import Product
 from tests.qemu.test_rows import RANDOM, Drawn, _written
 from tests.tools import need_emulator, need_toolchain
@@ -28,6 +31,8 @@ CASES = (
 """Case, core, toolchain, cycles."""
 CLOSE = 0.75, 1.35
 """What the longest step takes in the emulator, of the estimate."""
+LOOSE = 0.6
+"""The least of that for calls that networks have few of."""
 PROFILE = """\
 schema = 1
 name = "{name}"
@@ -91,6 +96,43 @@ def test_no_step_takes_longer_than_the_limit(
     for one in found:
         low, high = (part * one.estimate for part in CLOSE)
         assert low <= max(one.cycles) <= high
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55", "cortex-m0plus"])
+def test_calls_that_no_network_above_has(
+    cpu: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Copies of a few items each, averages that may have ties, and windows of few taps."""
+    need_toolchain(cpu, "zig")
+    need_emulator(cpu)
+    product = Product(profile=tmp_path / "p.toml", out=tmp_path / "p")
+    text, runs = PROFILE.format(name="p", cpu=cpu, toolchain="zig"), []
+    for name, sizes in (
+        ("copy", (1, 3, 32, 32)),
+        ("line", (1, 8, 1, 64)),
+        ("mean", (1, 8, 16, 16)),
+    ):
+        net = Net(sizes, 3)
+        if name == "copy":
+            net.to_channels_last()
+        elif name == "line":
+            net.conv(net.x, 8, (1, 3), depthwise=True)
+        else:
+            net.average(net.x, ScalarType.Char)
+        net.write(name, tmp_path)
+        text += MODEL.format(model=name)
+        np.save(tmp_path / f"{name}.npy", np.zeros(sizes, np.int8))
+        given = {"kind": "tensor", "file": f"{name}.npy"}
+        runs.append({"model": name, "method": "forward", "inputs": [given]})
+    product.profile.write_text(text)
+    scenario = tmp_path / "calls.json"
+    scenario.write_text(json.dumps({"tolerance": {"atol": 0, "rtol": 0}, "runs": runs}))
+    assert product.run("run", "--scenario", str(scenario), "--profile", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["profile"]["instructions"]
+    header = (product.out / "include" / "p.h").read_text()
+    for name, most in re.findall(r"P_(\w+)_FORWARD_STEP_MOST_CYCLES (\d+)\n", header):
+        (cycles,) = [row["cycles"] for row in rows if row["model"] == name.lower()]
+        assert LOOSE * int(most) <= cycles <= CLOSE[1] * int(most), name
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55", "cortex-m0plus"])

@@ -220,14 +220,20 @@ class Net:
         sizes = tuple(x.sizes[d] + edges[_NHWC.index(d)] for d in range(len(_NHWC)))
         return self.call("cortex_m::pad.out", x, before, behind, -128, _planned(sizes))
 
-    def average(self, x: Tensor) -> Tensor:
-        """Of all pixels."""
+    def average(self, x: Tensor, scratch: ScalarType = _S.Byte) -> Tensor:
+        """Of all pixels; with scratch memory of Char it is rounded as PyTorch does."""
         n, channels, *size = x.sizes
         return self.call(
             "cortex_m::quantized_avg_pool2d.out",
             *(x, tuple(size), (1, 1), (0, 0), False, 0, 1 << 30, 1),
-            *(_tensor(np.zeros(0), _S.Byte), _planned((n, channels, 1, 1))),
+            *(_tensor(np.zeros(0), scratch), _planned((n, channels, 1, 1))),
         )
+
+    def to_channels_last(self) -> Tensor:
+        """The input, which the caller gives in default layout."""
+        self.x = replace(self.x, order=tuple(range(len(_NHWC))))
+        args = (self.x, False, _NHWC, _planned(self.x.sizes))
+        return self.call("dim_order_ops::_clone_dim_order.out", *args)
 
     def add(self, a: Tensor, b: Tensor) -> Tensor:
         return self.call(

@@ -147,11 +147,13 @@ class Depthwise(Windows):
         return cls.of_groups(conv, up(taps, TILE) // 2, bytes(data), scratch_bytes)
 
     def costs(self, core: Core, rows: int, weights: Bytes) -> tuple[Cost, ...]:
-        line = self.columns.out * 2 * self.pairs * up(self.outputs, TILE)
-        # Instructions of a product. With DSP, `orch_packed_depthwise` takes 20 for two taps of four
-        # channels, 2.5 of a product. The rest is what ends four channels, 44 instructions, and
-        # `find_taps` at borders of the image.
-        tile = round(line * (3.4 if core.isa == "dsp" else 1.0))
+        fours = up(self.outputs, TILE) // TILE
+        pixel = 2 * self.pairs * TILE * fours
+        if core.isa == "dsp":
+            # `orch_packed_depthwise` takes 20 for two taps of four channels, and 44 for what ends
+            # them. The rest is `find_taps`: windows of 1 x 3, 3 x 3 and 5 x 5 in the emulator.
+            pixel = 30 + 14 * self.rows.kernel + fours * (44 + 20 * self.pairs)
+        tile = self.columns.out * pixel
         return (Cost(setup=SETUP[core.isa] + 2 * self.channels, tile=tile),)
 
     def overlap(self, source: Image, out: Image) -> OverlapRule | None:
