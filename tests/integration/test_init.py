@@ -123,7 +123,7 @@ def test_what_is_no_model(capsys: pytest.CaptureFixture[str]) -> None:
     Path("two.py").write_text("def one(): ...\ndef two(): ...\ndef more(x): ...\n")
     Path("bad.py").write_text("def (\n")
     _copy("add_mul", "model")
-    arguments = ["modl.pte", "a.onnx", "two.py", "bad.py"]
+    arguments = ["modl.pte", "model.pt", "a.onnx", "two.py", "bad.py"]
     assert run(["init", *arguments, "--json"]) == 2
     document = json.loads(capsys.readouterr().out)
     problems = [
@@ -133,6 +133,7 @@ def test_what_is_no_model(capsys: pytest.CaptureFixture[str]) -> None:
     kinds = "a program (.pte), an exported program (.pt2), or FILE.py:function"
     assert problems == [
         ("modl.pte", 0, "no such file", 'did you mean "model.pte"?'),
+        ("model.pt", 0, "no such file", 'did you mean "model.pte"?'),
         ("a.onnx", 0, "this is not a model", f"name {kinds}"),
         (*("two.py", 0, "which function returns the model is not clear"), "name it: two.py:one"),
         ("bad.py", 1, "bad.py is not Python code", f"name {kinds}"),

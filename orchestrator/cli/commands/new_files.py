@@ -308,10 +308,10 @@ def _given(text: str, *, asks: bool) -> GivenModel:
     if not colon or not name.endswith(CODE):
         name, function = text, ""
     path = Path(name)
-    if path.suffix not in (PROGRAM, EXPORTED, CODE):
+    near = None if path.exists() else nearest_path(path)
+    if path.suffix not in (PROGRAM, EXPORTED, CODE) and not near:
         raise _bad(name, "this is not a model", path.suffix or "no suffix")
     if not path.is_file():
-        near = nearest_path(path)
         hint = f'did you mean "{near}"?' if near else ""
         raise _bad(name, "no such file", "nothing there", hint)
     if path.suffix == CODE:
