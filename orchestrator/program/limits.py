@@ -44,7 +44,7 @@ _LEAST_INSTRUCTION_BYTES: Final = 20
 _LEAST_VALUE_BYTES: Final = 16
 """Bytes that count for a value without content."""
 # Each makes some dozen functions of the API; chosen by hand, as are all limits below.
-# tests/unit/test_bounded_time.py holds that 200 KB of any bytes end within seconds.
+# tests/fuzz/test_bounded_time.py holds that 200 KB of any bytes end within seconds.
 _MOST_METHODS: Final = 1000
 _MOST_PORTS: Final = 4096
 """Inputs and outputs of a method, with the items of those that are lists.
@@ -61,7 +61,7 @@ _MOST_MOVED: Final = 50_000
 """Pairs of a value and one that may have been moved there; a loop has two for each.
 
 Long chains of moves close over each other in cubes. With the limits here 200 KB of any
-program are read or refused within seconds (tests/unit/test_bounded_time.py).
+program are read or refused within seconds (tests/fuzz/test_bounded_time.py).
 """
 # Chosen by hand: a list of all tensors in each call makes proofs and the search for
 # orders go through the square of them.
