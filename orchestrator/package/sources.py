@@ -27,6 +27,7 @@ _INCLUDE: Final = re.compile(
     r"""^([ \t]*\#[ \t]*include[ \t]*)(?:"([^"\n]+)"|<([^>\n]+)>)""", re.MULTILINE | re.VERBOSE
 )
 _ASSEMBLY: Final = re.compile(r"\basm\((.*?)\);$", re.DOTALL | re.MULTILINE)
+_STRING: Final = re.compile(r'"([^"\n]*)"')
 _SECTION: Final = re.compile(r'\bsection\("([^"]+)"\)')
 _SYMBOL: Final = re.compile(r"\borch_\w+")
 # The first that fits counts, so the longer ones come first.
@@ -119,9 +120,11 @@ def common_defines(units: Iterable[Unit]) -> tuple[tuple[str, str], ...]:
 
 def assembly_functions(texts: Iterable[str]) -> frozenset[str]:
     """Functions in assembly of sources and headers in C++: names that both share."""
-    parts = [(_ASSEMBLY.findall(text), _ASSEMBLY.sub("", text)) for text in texts]
-    inside = _SYMBOL.findall("".join(part for found, _ in parts for part in found))
-    return frozenset(inside) & {*_SYMBOL.findall("".join(rest for _, rest in parts))}
+    parts = [(_ASSEMBLY.findall(text), _INCLUDE.sub("", _ASSEMBLY.sub("", text))) for text in texts]
+    # Lines of assembly may come from macros, which also put names together: `"orch_x_" #number`.
+    inside = [part for found, rest in parts for part in (*found, *_STRING.findall(rest))]
+    outside = "".join(_STRING.sub("", rest) for _, rest in parts)
+    return frozenset(_SYMBOL.findall(" ".join(inside))) & {*_SYMBOL.findall(outside)}
 
 
 def with_own_symbols(text: str, base: str, functions: Collection[str]) -> str:
