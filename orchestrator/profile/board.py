@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictStr, ValidationError
+from pydantic import Field, StrictInt, StrictStr, ValidationError
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.choices import RegionKind
@@ -20,6 +20,7 @@ from orchestrator.profile.table import Table
 from orchestrator.profile.target import OwnBoard
 from orchestrator.targets.boards import DEFAULT_STACK, Board, board_of
 from orchestrator.targets.cores import CPUS
+from orchestrator.targets.uarts import DEFAULT_BAUD, drivers, needs_clock
 
 
 class BoardRegionTable(RegionTable):
@@ -41,6 +42,34 @@ class QemuTable(Table):
     machine: StrictStr = Field(description="Its name of the board.", examples=["mps2-an386"])
     options: tuple[StrictStr, ...] = Field(
         default=(), description="Further arguments.", examples=[["-bios", "none"]]
+    )
+
+
+class UartTable(Table):
+    """A UART of the board, for firmware that is reached over it."""
+
+    driver: Annotated[StrictStr, *choice(drivers(), "unknown-uart")] = Field(
+        description="What its registers are like.", examples=["stm32-usart"]
+    )
+    base: Address = Field(description="Address of its registers.", examples=[0x40011000])
+    clock: StrictInt = Field(
+        default=0,
+        ge=0,
+        description="Of the UART, in Hz, as it is after reset.",
+        examples=[16000000],
+    )
+    baud: StrictInt = Field(
+        default=DEFAULT_BAUD,
+        ge=300,
+        le=4_000_000,
+        description="Bits per second.",
+        examples=[115200],
+    )
+    settings: tuple[tuple[Address, StrictInt, StrictInt], ...] = Field(
+        default=(),
+        description="Registers that are written first, for clocks and pins: address, mask of the"
+        " bits, and what they become.",
+        examples=[[[0x40023844, 0x10, 0x10]]],
     )
 
 
@@ -68,6 +97,9 @@ class BoardTable(Table):
         examples=[5],
     )
     qemu: QemuTable | None = Field(default=None, description="What emulates it.")
+    uart: UartTable | None = Field(
+        default=None, description="Over which firmware may speak to the host."
+    )
     regions: tuple[BoardRegionTable, ...] = Field(description="Its memories.")
 
 
@@ -112,6 +144,14 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
     )
     yield from duplicates(table.regions, document.span, where)
     yield from whole_map(table.regions, board, document.span, where)
+    if table.uart and not table.uart.clock and needs_clock(table.uart.driver):
+        yield Diagnostic.of(
+            "bad-value",
+            f"the baud rate of {table.uart.driver} comes from a clock",
+            where=document.span("uart"),
+            expected="clock, in Hz",
+            hint="write the clock of the UART as it is after reset",
+        )
     for cpu in (table.cpu, *table.also_runs):
         # The host and Linux cores: their programs are loaded by an operating system,
         # which places them.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.core.spelling import parse_size
+from orchestrator.targets.uarts import Uart, uart_of
 
 # Memories of the user's own board, and which arenas and tensors go to each.
 
@@ -164,6 +165,7 @@ class Board:
         description: What it is, in a few words.
         flash_wait_states: Cycles that the core waits for flash after a taken branch;
             None if they are unknown.
+        uart: Over which the runner may speak to the host; None: it has none.
         is_own: A profile, or a file that it names, describes its memories.
         places: Memories of it that the profile chose for weights and code.
         whole: Its memories before the profile limited them; empty if it did not.
@@ -177,6 +179,7 @@ class Board:
     emulator: tuple[str, ...]
     description: str = ""
     flash_wait_states: int | None = None
+    uart: Uart | None = None
     is_own: bool = False
     places: Places = NO_PLACES
     whole: tuple[Region, ...] = ()
@@ -233,7 +236,12 @@ def board_of(name: str, data: Mapping[str, Any]) -> Board:
         emulator=_qemu(qemu) if qemu else (),
         description=str(data.get("description", "")),
         flash_wait_states=data.get("flash_wait_states"),
+        uart=uart_of(data["uart"]) if "uart" in data else None,
     )
+
+
+NO_SERIAL: Final = ("-serial", "none")
+"""QEMU's arguments for a board whose serial port nothing reads."""
 
 
 def _qemu(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -242,7 +250,7 @@ def _qemu(data: Mapping[str, Any]) -> tuple[str, ...]:
         # The firmware talks by semihosting. A monitor or serial port on the standard
         # streams would mix its bytes with the runner's protocol
         # (docs/runner-protocol.md).
-        *("-nographic", "-monitor", "none", "-serial", "none"),
+        *("-nographic", "-monitor", "none", *NO_SERIAL),
         *("-M", str(data["machine"]), *map(str, data.get("options", ()))),
     )
 

@@ -12,6 +12,7 @@ from orchestrator.profile import load
 from orchestrator.profile.board import read_board
 from orchestrator.targets import boards
 from orchestrator.targets.boards import BOARDS
+from orchestrator.targets.uarts import Setting
 
 if TYPE_CHECKING:
     from orchestrator.profile.tables import Profile
@@ -133,3 +134,31 @@ def test_a_file_that_is_not_there() -> None:
 def test_a_path_is_relative() -> None:
     problem = _problem(OWN, PROFILE.replace("boards/", "/boards/"))
     assert problem.code == "bad-value"
+
+
+_UART = '[uart]\ndriver = "stm32-usart"\nbase = 0x40000000\nclock = 16_000_000\n\n[[regions]]'
+
+
+def test_a_uart_has_the_registers_of_its_driver() -> None:
+    text = OWN.replace("[[regions]]", _UART, 1)
+    board = _read(text, PROFILE + 'target.via = "uart"\n').target.described_board
+    assert board is not None
+    assert board.uart is not None
+    # 16 MHz by 115,200 bits per second.
+    assert board.uart.settings[0] == Setting(address=0x40000008, mask=0xFFFF, value=139)
+    assert (board.uart.receive.data, board.uart.send.data) == (0x40000004, 0x40000004)
+
+
+def test_a_uart_needs_a_driver_and_a_clock() -> None:
+    text = OWN.replace("[[regions]]", _UART, 1)
+    problem = _problem(text.replace("clock = 16_000_000\n", ""))
+    assert problem.message == "the baud rate of stm32-usart comes from a clock"
+    assert str(problem.where) == "boards/own.toml:5"
+    problem = _problem(text.replace("stm32-usart", "stm32"))
+    assert (problem.code, problem.hint) == ("unknown-uart", 'did you mean "stm32-usart"?')
+
+
+def test_a_board_without_uart_is_no_way_to_the_host() -> None:
+    problem = _problem(OWN, PROFILE + 'target.via = "uart"\n')
+    assert (problem.code, problem.message) == ("no-uart", "nothing is known of a UART of own")
+    assert str(problem.where) == "p.toml:6"

@@ -1,0 +1,102 @@
+"""UARTs as data: uart_drivers.toml has their registers, a board the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+_FILE: Final = Path(__file__).with_name("uart_drivers.toml")
+DEFAULT_BAUD: Final = 115_200
+"""Bits per second, where a board's file says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Bits of a register that are written before the first byte."""
+
+    address: int
+    mask: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """One direction of a UART.
+
+    Args:
+        status: Address of the register that says whether it is ready.
+        mask: Bits of that.
+        ready: What they are then.
+        data: Address of the register with the byte.
+        is_event: Whether the status has to be cleared.
+    """
+
+    status: int
+    mask: int
+    ready: int
+    data: int
+    is_event: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uart:
+    """A UART that the runner speaks to the host over.
+
+    Args:
+        settings: In order: clocks and pins of the board, then what the driver needs.
+        receive: What comes.
+        send: What goes.
+        baud: Bits per second.
+    """
+
+    settings: tuple[Setting, ...]
+    receive: Port
+    send: Port
+    baud: int
+
+
+@cache
+def drivers() -> Mapping[str, Any]:
+    """What uart_drivers.toml says, by name of the driver."""
+    import tomli  # noqa: PLC0415  # only commands that need one
+
+    return tomli.loads(_FILE.read_text(encoding="utf-8"))
+
+
+def needs_clock(driver: str) -> bool:
+    """Whether the baud rate of a driver is divided from a clock."""
+    return any(isinstance(one["value"], str) for one in drivers()[driver]["settings"])
+
+
+def uart_of(data: Mapping[str, Any]) -> Uart:
+    """A UART from the table of a board's file, which is known to be valid."""
+    driver, base = drivers()[data["driver"]], int(data["base"])
+    baud = int(driver.get("baud", data.get("baud", DEFAULT_BAUD)))
+    divisor = (int(data.get("clock", 0)) + baud // 2) // baud
+    values = {"divisor": divisor, "divisor / 16": (divisor + 8) // 16}
+    own = (Setting(address=a, mask=m, value=v) for a, m, v in data.get("settings", ()))
+    of_driver = (
+        Setting(
+            address=base + s["offset"], mask=s["mask"], value=values.get(s["value"], s["value"])
+        )
+        for s in driver["settings"]
+    )
+    return Uart(
+        settings=(*own, *of_driver),
+        receive=_port(driver["receive"], base),
+        send=_port(driver["send"], base),
+        baud=baud,
+    )
+
+
+def _port(data: Mapping[str, Any], base: int) -> Port:
+    return Port(
+        status=base + data["status"],
+        mask=data["mask"],
+        ready=data["ready"],
+        data=base + data["data"],
+        is_event=data.get("event", False),
+    )
