@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import select
+import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError
 from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE, CountPlan
@@ -20,9 +25,11 @@ from orchestrator.running.protocol import (
     encode_request,
 )
 from orchestrator.running.values import Call
+from orchestrator.running.wire import HostEnd
 from orchestrator.shell import process
 from orchestrator.shell.qemu_plugin import PLUGIN, counting_plugin
 from orchestrator.shell.toolchain import find_emulator
+from orchestrator.targets.boards import NO_SERIAL
 from orchestrator.targets.cores import BOARDS
 
 # Relative and short, as the firmware reads its command line into a small buffer.
@@ -32,6 +39,8 @@ _OUTPUT = "output.txt"
 # Seconds, chosen by hand: below what a person notices, and few wake-ups beside an
 # emulator that takes a core.
 _POLL_S = 0.01
+_END_S = 2.0
+"""How long an emulator may take to end after its firmware did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +97,18 @@ def carry_out(
             # A link beside the request gives a name without a comma; QEMU starts in
             # that folder.
             command = (*command, "-plugin", f"./{PLUGIN},{plan.arguments}")
-        done = process.run(command, cwd=work, timeout_s=timeout_s)
+        if product.via == "uart":
+            with (work / _OUTPUT).open("w+b") as output:
+                with _running(product, command, work, output) as wait:
+                    deadline, status = time.monotonic() + timeout_s, wait()
+                    while status is None and time.monotonic() < deadline:
+                        status = wait()
+                output.seek(0)
+                text = output.read().decode(errors="replace")
+            status = process.TIMED_OUT if status is None else status
+            done = process.Finished(status=status, stdout="", stderr=text)
+        else:
+            done = process.run(command, cwd=work, timeout_s=timeout_s)
         # QEMU exits with 1 for each error of its command line; a build without TCG
         # plugins names the option.
         if plan is not None and done.status == 1 and "plugin" in done.stderr.lower():
@@ -108,6 +128,14 @@ def _command(product: Product, firmware: Path) -> tuple[str, ...]:
     program = find_emulator(emulator) if emulator else ()
     if not product.board:
         return (*program, str(firmware), _REQUEST, _RESPONSE)
+    if product.via == "uart":
+        at = program.index(NO_SERIAL[0])
+        rest = program[at + len(NO_SERIAL) :]
+        return (
+            # At its end firmware restarts the board; for QEMU that is the end, too.
+            *(*program[:at], "-serial", "stdio", "-no-reboot", *rest),
+            *("-kernel", str(firmware)),
+        )
     return (
         *program,
         "-semihosting-config",
@@ -117,6 +145,73 @@ def _command(product: Product, firmware: Path) -> tuple[str, ...]:
         "-kernel",
         str(firmware),
     )
+
+
+@contextmanager
+def _running(
+    product: Product, command: Sequence[str], work: Path, output: IO[bytes]
+) -> Iterator[Callable[[], int | None]]:
+    """A started firmware: a function that waits a moment and gives its exit status, or None.
+
+    Args:
+        product: Says how it reaches the host.
+        command: Of it.
+        work: Folder with the request; gets the response.
+        output: Gets what it says otherwise.
+
+    Raises:
+        MismatchError: It does not start (`firmware-failed`).
+    """
+    over_wire = product.via == "uart"
+    pipe = subprocess.PIPE if over_wire else None
+    with ExitStack() as stack:
+        response = stack.enter_context((work / _RESPONSE).open("wb", buffering=0))
+        try:
+            started = process.started(
+                command,
+                cwd=work,
+                stdin=pipe or subprocess.DEVNULL,
+                stdout=pipe or output,
+                stderr=output,
+            )
+            firmware = stack.enter_context(started)
+        except OSError as error:
+            failed = process.Finished(status=process.NOT_STARTED, stdout="", stderr=str(error))
+            raise _failed(failed, command) from error
+        if not over_wire:
+            yield partial(_waited, firmware)
+            return
+        end = HostEnd((work / _REQUEST).read_bytes())
+        yield partial(_answered, firmware, end, response, output)
+
+
+def _waited(firmware: process.Started) -> int | None:
+    with suppress(subprocess.TimeoutExpired):
+        return firmware.wait(_POLL_S)
+    return None
+
+
+def _answered(
+    firmware: process.Started, end: HostEnd, response: IO[bytes], output: IO[bytes]
+) -> int | None:
+    """Answer what a firmware asks that has its UART at standard input and output."""
+    assert firmware.stdin is not None  # noqa: S101  # as it was started
+    assert firmware.stdout is not None  # noqa: S101
+    if not select.select([firmware.stdout], [], [], _POLL_S)[0]:
+        return firmware.poll()
+    data = os.read(firmware.stdout.fileno(), 1 << 16)
+    if not data:
+        return firmware.wait()
+    answer = end.receive(data)
+    response.write(end.taken())
+    output.write(end.said())
+    with suppress(BrokenPipeError):  # it has ended
+        firmware.stdin.write(answer)
+        firmware.stdin.flush()
+    if end.status is not None:  # with its acknowledgement it ends, and QEMU with it
+        with suppress(subprocess.TimeoutExpired):
+            firmware.wait(_END_S)
+    return process.RESTARTED if end.has_restarted else end.status
 
 
 def results_as_they_come(
@@ -136,27 +231,18 @@ def results_as_they_come(
     with tempfile.TemporaryDirectory(prefix="orchestrator-run-") as name:
         work = Path(name)
         (work / _REQUEST).write_bytes(encode_request(calls))
-        response = work / _RESPONSE
-        response.touch()
         command = _command(product, firmware)
         reader = ResponseReader(calls)
-        with ExitStack() as stack:
-            output = stack.enter_context((work / _OUTPUT).open("wb"))
-            file = stack.enter_context(response.open("rb", buffering=0))
-            try:
-                firmware_process = stack.enter_context(
-                    process.started(command, cwd=work, stdout=output, stderr=output)
-                )
-            except OSError as error:
-                raise _failed(
-                    process.Finished(status=process.NOT_STARTED, stdout="", stderr=str(error)),
-                    command,
-                ) from error
+        with (
+            (work / _OUTPUT).open("wb") as output,
+            _running(product, command, work, output) as wait,
+            (work / _RESPONSE).open("rb", buffering=0) as file,
+        ):
             deadline = time.monotonic() + timeout_s
-            while True:
-                # What the process wrote last may come after the read: its end has to be
-                # seen first.
-                ended = firmware_process.poll()  # before the last bytes are read
+            ended = None
+            while ended is None:
+                # What it wrote last may come after the read: its end has to be seen first.
+                ended = wait()
                 results = reader.add(file.read())
                 yield from results
                 if results:
@@ -165,10 +251,6 @@ def results_as_they_come(
                     deadline = time.monotonic() + timeout_s
                 elif ended is None and time.monotonic() > deadline:
                     ended = process.TIMED_OUT
-                if ended is not None:
-                    break
-                if not results:
-                    time.sleep(_POLL_S)
         if ended != 0:
             text = (work / _OUTPUT).read_text(errors="replace")
             raise _failed(process.Finished(status=ended, stdout="", stderr=text), command)
@@ -199,6 +281,7 @@ def need_runnable(product: Product) -> None:
 _MEANINGS = {
     process.TIMED_OUT: "it did not end within the time limit",
     process.NOT_STARTED: "it could not be started",
+    process.RESTARTED: "it began anew before it had ended",
     # Exit codes of runtime/app/runner.cpp; docs/runner-protocol.md lists them.
     3: "it rejected the request",
     4: "it could not write its response",
@@ -216,7 +299,7 @@ def _no_plugins(done: process.Finished, command: tuple[str, ...]) -> ToolchainEr
     )
 
 
-def _failed(done: process.Finished, command: tuple[str, ...]) -> MismatchError:
+def _failed(done: process.Finished, command: Sequence[str]) -> MismatchError:
     meaning = _MEANINGS.get(done.status, f"exit status {done.status}")
     notes = [("found", meaning), ("command", " ".join(command))]
     if done.stderr.strip():

@@ -86,6 +86,7 @@ def choose_target(
         optimize=target_choice.optimize.value,
         unaligned=target_choice.unaligned,
         float_abi=target_choice.float_abi,
+        via=target_choice.via.value,
     )
 
 

@@ -19,6 +19,13 @@ class Optimize(StrEnum):
     DEBUG = "debug"
 
 
+class Via(StrEnum):
+    """How the runner of `run` reaches the host."""
+
+    SEMIHOSTING = "semihosting"
+    UART = "uart"
+
+
 class Load(StrEnum):
     """How a model gets onto the device."""
 

@@ -53,6 +53,7 @@ from orchestrator.profile.target import (
     nonsecure_problems,
     toolchain_problems,
     unaligned_problems,
+    via_problems,
 )
 from orchestrator.targets.c_names import HEADERS, LIBRARIES
 
@@ -416,6 +417,7 @@ def rule_problems(profile: ProfileTable, facts: Facts) -> Iterator[Diagnostic]:
         lambda: unaligned_problems(profile.target, facts),
         lambda: float_abi_problems(profile.target, facts),
         lambda: nonsecure_problems(profile.target, facts),
+        lambda: via_problems(profile.target, facts),
         lambda: model_problems(profile.models, facts),
         lambda: _io_problems(profile, facts),
         lambda: operator_list_problems(profile.operators, facts),

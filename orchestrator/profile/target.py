@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from orchestrator.errors import Diagnostic, did_you_mean, nearest
-from orchestrator.profile.choices import Optimize
+from orchestrator.profile.choices import Optimize, Via
 from orchestrator.profile.fields import ReadFrom, WaitStates, bad_value, choice, problem, shown
 from orchestrator.profile.paths import Facts
 from orchestrator.profile.table import BrokenValueError, Table
@@ -169,6 +169,12 @@ class TargetTable(Table):
         "on it. Default: those of the board.",
         examples=[0],
     )
+    via: Annotated[Via, *choice(Via)] = Field(
+        default=Via.SEMIHOSTING,
+        description="How the firmware that the build makes reaches the host, for `run`, `test` and"
+        " `evaluate`: `semihosting` through a debugger or emulator, or the `uart` of the board.",
+        examples=["uart"],
+    )
     nonsecure_entries: StrictBool = Field(
         default=False,
         description="Whether the build writes functions with which the non-secure side "
@@ -284,6 +290,21 @@ def float_abi_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic
             where=facts.span("target", "float_abi"),
             expected=", ".join(known),
             hint="leave it out for the default of the cpu",
+        )
+
+
+def via_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
+    """The problem of a board without UART."""
+    board = target.described_board
+    if target.via is Via.UART and (board is None or board.uart is None):
+        boards = (b.name for b in BOARDS.values() if b.uart and target.cpu in b.cpus)
+        name = board.name if board else target.cpu
+        yield Diagnostic.of(
+            "no-uart",
+            f"nothing is known of a UART of {name}",
+            where=facts.span("target", "via"),
+            known=", ".join(boards),
+            hint="describe it in a board file: docs/howto-own-board.md",
         )
 
 

@@ -200,6 +200,9 @@ class Product(_Record):
             ' "": the one it was built on, or none.'
         ),
     ] = ""
+    via: Annotated[
+        StrictStr, Field(description="How a board reaches the host: `semihosting` or `uart`.")
+    ] = "semihosting"
     firmware: Annotated[StrictStr, Field(description="Name in the output folder.")]
     methods: Annotated[
         tuple[ProductMethod, ...], Field(description="In order of the method table.")
@@ -260,6 +263,7 @@ def product_json(
         ),
         # Given only if there is one, so that `exclude_unset` leaves it out elsewhere.
         **({"machine": target.cpu.machine} if target.cpu.machine else {}),
+        **({"via": target.via} if target.via != "semihosting" else {}),
     )
     document = product.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return json.dumps(document, indent=1) + "\n"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Protocol, TypeAlias
 
 from orchestrator.shell.distribution import PACKAGE_FOLDER
 
@@ -22,11 +22,14 @@ from orchestrator.shell.distribution import PACKAGE_FOLDER
 # that a signal ended.
 TIMED_OUT = -1000
 NOT_STARTED = -1001
+RESTARTED = -1002
 
 # Seconds, chosen by hand: ninja waits for compilers that run, which end within that;
 # then the whole group is killed.
 _GRACE_S = 10.0
 """How long a process may take to end after SIGTERM."""
+Started: TypeAlias = "subprocess.Popen[bytes]"
+"""A process that runs."""
 PR_SET_PDEATHSIG = 1
 """Source: `linux/prctl.h`."""
 
@@ -61,12 +64,13 @@ def started(
     *,
     cwd: Path,
     env: Mapping[str, str] | None = None,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
     stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int | IO[bytes] = subprocess.PIPE,
     ask_first: bool = False,
     pass_fds: tuple[int, ...] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process without standard input, in a process group of its own.
+    """A process in a process group of its own.
 
     When the block is left and the process still runs, its group is ended.
 
@@ -74,7 +78,8 @@ def started(
         command: Program and arguments.
         cwd: Its folder.
         env: Its whole environment; None for ours.
-        stdout: As for `subprocess.Popen`.
+        stdin: As for `subprocess.Popen`; by default it has none.
+        stdout: Likewise.
         stderr: Likewise.
         ask_first: Whether to send SIGTERM first, for a process that ends what it
             started, such as ninja, whose commands have groups of their own.
@@ -87,7 +92,7 @@ def started(
         command,
         cwd=cwd,
         env=None if env is None else dict(env),
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=stdout,
         stderr=stderr,
         # A group of its own: a signal to it reaches all that the process started, and
@@ -100,7 +105,7 @@ def started(
         yield process
     finally:
         _end(process, ask_first=ask_first)
-        for stream in (process.stdout, process.stderr):
+        for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
 

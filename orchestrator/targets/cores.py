@@ -382,6 +382,7 @@ class Target:
         toolchain: `gnu` or `zig`.
         optimize: `size`, `speed` or `debug`.
         unaligned: Words may be loaded from any address.
+        via: How the runner reaches the host: `semihosting` or `uart`.
     """
 
     cpu: Cpu
@@ -390,12 +391,13 @@ class Target:
     toolchain: str
     optimize: str
     unaligned: bool = True
+    via: str = "semihosting"
 
     @property
     def platforms(self) -> tuple[str, ...]:
         """Folders under runtime/platform/."""
         if self.cpu.platform:
-            return (self.cpu.platform, "semihosting")
+            return (self.cpu.platform, self.via)
         return ("linux" if self.toolchain == "zig" else "posix",)
 
     @property
@@ -432,6 +434,7 @@ def resolve_target(
     optimize: str,
     unaligned: bool = True,
     float_abi: str | None = None,
+    via: str = "semihosting",
 ) -> Target:
     """The target of these names, which are known to fit each other."""
     core = CPUS[cpu]
@@ -453,6 +456,7 @@ def resolve_target(
         toolchain=toolchain or core.toolchains[0],
         optimize=optimize,
         unaligned=unaligned and core.has_unaligned,
+        via=via,
     )
 
 

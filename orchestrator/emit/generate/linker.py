@@ -40,6 +40,12 @@ def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
     return GeneratedFile("gen/firmware.ld", text)
 
 
+def uart_header(head: str, board: Board) -> GeneratedFile:
+    """What the runner needs to know of the UART that a board has."""
+    text = render("uart.h", head=head, board=board, uart=board.uart)
+    return GeneratedFile("gen/include/orch_uart.h", text)
+
+
 def cmake_config(profile: str, head: str, target: Target) -> GeneratedFile:
     """An imported library `orchestrator::<profile>` for projects that use CMake.
 

@@ -47,6 +47,7 @@ def _environment() -> jinja2.Environment:
         "comment": comment_text,
         "cpp_name": cpp_name,
         "defined": _defined,
+        "hex": "0x{:X}U".format,
         "row_comment": row_comment,
     }
     return environment

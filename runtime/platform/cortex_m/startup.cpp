@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../semihosting/semihosting.h"
+#include "../host.h"
 
 #ifndef ORCH_COPIES_CODE
 /// Whether code runs in a RAM, and lies in the flash before.
@@ -101,10 +101,10 @@ extern "C" __attribute__((section(".text.orch_start"))) void orch_reset() {
   memcpy(orch_data_begin, orch_data_load,
          bytes_between(orch_data_begin, orch_data_end));
   memset(orch_bss_begin, 0, bytes_between(orch_bss_begin, orch_bss_end));
-  orch::semihosting::exit(orch::semihosting::run_application());
+  orch::host::exit(orch::host::run_application());
 }
 
 extern "C" void orch_fault() {
   // No stack is used on the way: it may be what failed.
-  orch::semihosting::exit(orch::semihosting::kFaultExitCode);
+  orch::host::exit(orch::host::kFaultExitCode);
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../semihosting/semihosting.h"
+#include "../host.h"
 
 #ifndef ORCH_COPIES_CODE
 /// Whether code runs in a RAM, and lies in the flash before.
@@ -104,9 +104,9 @@ extern "C" __attribute__((section(".text.orch_start"))) void orch_start() {
   memcpy(orch_data_begin, orch_data_load,
          bytes_between(orch_data_begin, orch_data_end));
   memset(orch_bss_begin, 0, bytes_between(orch_bss_begin, orch_bss_end));
-  orch::semihosting::exit(orch::semihosting::run_application());
+  orch::host::exit(orch::host::run_application());
 }
 
 extern "C" void orch_stop() {
-  orch::semihosting::exit(orch::semihosting::kFaultExitCode);
+  orch::host::exit(orch::host::kFaultExitCode);
 }

@@ -1,8 +1,11 @@
-#include "semihosting.h"
-
+// Semihosting: files, console and exit through the debugger or emulator.
+// Sources: Arm, Semihosting for AArch32 and AArch64, release 2.0; RISC-V
+// Semihosting 0.4.
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "../host.h"
 #include "orch/platform.h"
 
 namespace orch {
@@ -95,7 +98,7 @@ uint64_t ticks() {
 
 }  // namespace platform
 
-namespace semihosting {
+namespace host {
 
 int run_application() {
   // Program name and two short relative paths.
@@ -118,5 +121,5 @@ void exit(int code) {
   for (;;) (void)call(kExitExtended, block);
 }
 
-}  // namespace semihosting
+}  // namespace host
 }  // namespace orch

@@ -22,7 +22,7 @@ from orchestrator.core.operator import OperatorName
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.planner.policy import RuntimeCheck
 from orchestrator.profile import target
-from orchestrator.profile.choices import CheckImage, DtypeSelect, Load, Optimize, Overlap
+from orchestrator.profile.choices import CheckImage, DtypeSelect, Load, Optimize, Overlap, Via
 from orchestrator.profile.kernels import DtypeRequest, OperatorsTable
 from orchestrator.profile.load import load_profile
 from orchestrator.profile.lowering import NO_VELA, Activations, Quantize, Vela
@@ -95,6 +95,7 @@ def test_every_key() -> None:
         "unaligned": True,
         "float_abi": "hard",
         "nonsecure_entries": True,
+        "via": Via.SEMIHOSTING,
     }
     (model,) = profile.models
     assert (model.name, model.key, model.source) == ("person", "path", None)

@@ -1,0 +1,103 @@
+"""The host's end of a wire to a firmware: it answers frames (docs/runner-protocol.md)."""
+
+from __future__ import annotations
+
+import struct
+from binascii import crc_hqx
+from typing import Final
+
+_SYNC: Final = 0xA5
+_HEAD: Final = struct.Struct("<BBBH")
+"""Sync, kind, sequence, size of the payload."""
+_KINDS: Final = b"HRWLX"
+_SUM: Final = struct.Struct("<H")
+_MOST_PAYLOAD: Final = 512
+"""As in runtime/platform/uart/uart.cpp; what says that it has more is no frame."""
+
+
+class HostEnd:
+    """Answers what a firmware asks.
+
+    Args:
+        request: What it reads.
+    """
+
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self._read = 0
+        self._came = bytearray()
+        self._last: tuple[int, int] | None = None
+        self._answer = b""
+        self._response = bytearray()
+        self._log = bytearray()
+        self.status: int | None = None
+        """How it ended; None before."""
+        self.damaged = 0
+        """Frames whose checksum was wrong."""
+        self.has_restarted = False
+        """Whether it began anew."""
+
+    def receive(self, data: bytes) -> bytes:
+        """What to send, after some bytes came."""
+        self._came += data
+        answers = b""
+        while (begin := self._came.find(_SYNC)) >= 0:
+            del self._came[:begin]
+            if len(self._came) < _HEAD.size:
+                return answers
+            _, kind, sequence, size = _HEAD.unpack_from(self._came)
+            end = _HEAD.size + size
+            is_head = kind in _KINDS and size <= _MOST_PAYLOAD
+            if is_head and len(self._came) < end + _SUM.size:
+                return answers
+            if not is_head or _SUM.unpack_from(self._came, end) != (
+                crc_hqx(bytes(self._came[1:end]), 0xFFFF),
+            ):
+                # It may be a byte of something else that looks like the first of a frame.
+                self.damaged += 1
+                del self._came[0]
+                continue
+            payload = bytes(self._came[_HEAD.size : end])
+            del self._came[: end + _SUM.size]
+            answers += self._answered(kind, sequence, payload)
+        self._came.clear()
+        return answers
+
+    def taken(self) -> bytes:
+        """What it wrote since this was asked last."""
+        found = bytes(self._response)
+        self._response.clear()
+        return found
+
+    def said(self) -> bytes:
+        """Lines of text for developers, likewise."""
+        found = bytes(self._log)
+        self._log.clear()
+        return found
+
+    def _answered(self, kind: int, sequence: int, payload: bytes) -> bytes:
+        # Asked once more, as the answer was lost: nothing happens twice.
+        if (kind, sequence) != self._last:
+            self.has_restarted |= kind == ord("H") and self._last is not None
+            found = self._carried_out(chr(kind), payload)
+            head = _HEAD.pack(_SYNC, kind, sequence, len(found))
+            text = head + found
+            self._answer = text + _SUM.pack(crc_hqx(text[1:], 0xFFFF))
+            self._last = kind, sequence
+        return self._answer
+
+    def _carried_out(self, kind: str, payload: bytes) -> bytes:
+        match kind:
+            case "R":
+                begin = self._read
+                self._read += int.from_bytes(payload, "little")
+                return self._request[begin : self._read]
+            case "W":
+                self._response += payload
+            case "L":
+                self._log += payload + b"\n"
+            case "X":
+                self.status = int.from_bytes(payload, "little")
+            case _:
+                pass  # "H": it is ready
+        return b""

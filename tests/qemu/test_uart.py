@@ -1,0 +1,117 @@
+"""Firmware that speaks to the host over a UART, on the boards of QEMU that people own."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from orchestrator.build.firmware import _command
+from orchestrator.build.judging import scenario_of
+from orchestrator.running.product import read_product
+from orchestrator.running.protocol import encode_request
+from orchestrator.running.wire import HostEnd
+from orchestrator.targets.boards import BOARDS
+from tests.conftest import CORPUS
+from tests.product import Product, make_product
+from tests.tools import need_emulator, need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
+
+EMULATED = [board.name for board in BOARDS.values() if board.uart and board.emulator]
+LARGE = "netduinoplus2"
+"""The one with the most memory."""
+
+
+def _built(folder: Path, board: str, case: str = "add_mul", *, toolchain: str = "zig") -> Product:
+    cpu = BOARDS[board].cpu
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    libraries = '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
+    product = make_product(folder, case, cpu=cpu, toolchain=toolchain, extra=libraries)
+    text = product.profile.read_text()
+    product.profile.write_text(
+        text.replace("[target]\n", f'[target]\nboard = "{board}"\nvia = "uart"\n')
+    )
+    assert product.run("build") == 0
+    return product
+
+
+@pytest.mark.parametrize("board", EMULATED)
+def test_a_board_gives_what_executorch_gives(board: str, tmp_path: Path) -> None:
+    product = _built(tmp_path, board, toolchain="gnu" if board == "netduino2" else "zig")
+    assert product.run("run", "--scenario", str(CORPUS / "add_mul" / "case.json")) == 0
+
+
+def test_every_command_that_runs_firmware_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    product = _built(tmp_path, LARGE, "kws_dscnn_int8_m4")
+    scenario = ("--scenario", str(CORPUS / "kws_dscnn_int8_m4" / "case.json"))
+    assert product.run("run", *scenario) == 0
+    assert product.run("run", "--profile", *scenario) == 0
+    assert product.run("test") == 0
+    samples = np.random.default_rng(1).normal(size=(5, 1, 49, 10)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", inputs=samples, labels=np.arange(5))
+    assert product.run("evaluate", "--data", str(tmp_path / "data.npz")) in {0, 4, 5}
+    assert "5 samples" in capsys.readouterr().out
+
+
+def _talk(
+    product: Product, end: HostEnd, spoil: Callable[[bytes], bytes], *, timeout_s: float
+) -> bytes:
+    """The response over a wire on which bytes get lost or change."""
+    described = read_product((product.out / "product.json").read_text())
+    command = _command(described, product.out / "firmware.elf")
+    response = bytearray()
+    deadline = time.monotonic() + timeout_s
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as firmware:
+        assert firmware.stdin is not None
+        assert firmware.stdout is not None
+        try:
+            while end.status is None and time.monotonic() < deadline:
+                if select.select([firmware.stdout], [], [], 1)[0]:
+                    data = os.read(firmware.stdout.fileno(), 4096)
+                    firmware.stdin.write(spoil(end.receive(spoil(data))))
+                    firmware.stdin.flush()
+                    response += end.taken()
+        finally:
+            firmware.kill()
+    return bytes(response)
+
+
+def _spoiler(*, lost: bool) -> Callable[[bytes], bytes]:
+    """What loses, or changes, one byte of 101."""
+    numbers = count(1)
+
+    def spoil(data: bytes) -> bytes:
+        bad = [next(numbers) % 101 == 0 for _ in data]
+        if lost:
+            return bytes(byte for byte, is_bad in zip(data, bad, strict=True) if not is_bad)
+        return bytes(b ^ 0x10 if is_bad else b for b, is_bad in zip(data, bad, strict=True))
+
+    return spoil
+
+
+def test_a_bad_line_changes_no_byte(tmp_path: Path) -> None:
+    product = _built(tmp_path, LARGE)
+    described = read_product((product.out / "product.json").read_text())
+    scenario = scenario_of(CORPUS / "add_mul" / "case.json", described)
+    request = encode_request(scenario.calls)
+    right = _talk(product, HostEnd(request), bytes, timeout_s=60)
+    assert right
+    for lost in (True, False):
+        end = HostEnd(request)
+        assert _talk(product, end, _spoiler(lost=lost), timeout_s=120) == right
+        assert end.status == 0
+        assert end.damaged > 0

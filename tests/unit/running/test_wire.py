@@ -1,0 +1,74 @@
+"""The host's end of a wire, with a device that asks as runtime/platform/uart does."""
+
+from __future__ import annotations
+
+import struct
+from binascii import crc_hqx
+
+import numpy as np
+
+from orchestrator.running.wire import HostEnd
+
+
+def frame(kind: str, sequence: int, payload: bytes = b"") -> bytes:
+    text = struct.pack("<BBH", ord(kind), sequence, len(payload)) + payload
+    return b"\xa5" + text + struct.pack("<H", crc_hqx(text, 0xFFFF))
+
+
+def test_it_gives_the_request_and_keeps_the_response() -> None:
+    end = HostEnd(b"0123456789")
+    assert end.receive(frame("H", 1)) == frame("H", 1)
+    assert end.receive(frame("R", 2, b"\x04\x00")) == frame("R", 2, b"0123")
+    assert end.receive(frame("W", 3, b"abc")) == frame("W", 3)
+    assert end.receive(frame("L", 4, b"hello")) == frame("L", 4)
+    assert end.receive(frame("R", 5, b"\x40\x00")) == frame("R", 5, b"456789")
+    assert end.receive(frame("R", 6, b"\x40\x00")) == frame("R", 6)
+    assert end.receive(frame("X", 7, b"\x03")) == frame("X", 7)
+    assert (end.taken(), end.said(), end.status) == (b"abc", b"hello\n", 3)
+    assert (end.taken(), end.damaged, end.has_restarted) == (b"", 0, False)
+
+
+def test_what_is_asked_again_happens_once() -> None:
+    end = HostEnd(b"0123")
+    for _ in range(3):
+        assert end.receive(frame("R", 1, b"\x02\x00")) == frame("R", 1, b"01")
+    for _ in range(2):
+        assert end.receive(frame("W", 2, b"a")) == frame("W", 2)
+    assert end.taken() == b"a"
+
+
+def test_a_device_that_begins_anew_is_noticed() -> None:
+    end = HostEnd(b"0123")
+    end.receive(frame("H", 1) * 2)
+    assert not end.has_restarted
+    end.receive(frame("R", 2, b"\x02\x00") + frame("H", 1))
+    assert end.has_restarted
+
+
+def test_bytes_come_one_by_one_and_behind_others() -> None:
+    end = HostEnd(b"0123")
+    text = b"boot 1.0\r\n\xa5\xa5" + frame("R", 1, b"\x04\x00")
+    assert b"".join(end.receive(bytes([byte])) for byte in text) == frame("R", 1, b"0123")
+
+
+def test_damaged_frames_are_not_answered() -> None:
+    whole = frame("W", 9, bytes(range(40)))
+    for at in range(1, len(whole)):
+        for bit in range(8):
+            end = HostEnd(b"")
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << bit
+            # What follows is found, whatever size the damaged one has, once enough came.
+            answers = end.receive(bytes(damaged) + frame("W", 1, b"x") + bytes(600))
+            assert answers == frame("W", 1)
+            assert end.taken() == b"x"
+
+
+def test_any_bytes_are_taken_in_little_memory() -> None:
+    random = np.random.default_rng(4)
+    end = HostEnd(bytes(1000))
+    for _ in range(200):
+        data = random.integers(0, 256, int(random.integers(1, 900)), np.uint8)
+        data[random.random(len(data)) < 0.05] = 0xA5
+        end.receive(data.tobytes())
+        assert len(end._came) < 600  # noqa: SLF001
