@@ -151,25 +151,33 @@ void send_frame(Kind kind, const uint8_t* payload, size_t size) {
   line.send_sum();
 }
 
-/// An answer of at most `capacity` bytes, which it sets; false: none, or a
-/// damaged one.
-bool receive_frame(Kind kind, uint8_t* payload, size_t& capacity) {
-  uint8_t byte;
-  do {
-    if (!get(byte)) return false;
-  } while (byte != kSync);
-  Checked line;
-  uint8_t head[4];
-  for (uint8_t& one : head) {
-    if (!line.receive(one)) return false;
-  }
-  const size_t size = static_cast<size_t>(head[2] | head[3] << 8);
-  if (head[0] != kind || head[1] != sequence || size > capacity) return false;
+/// Payload of an answer whose head came: at most `capacity` bytes, which it
+/// sets. False: it is damaged.
+bool receive_payload(Checked& line, size_t size, uint8_t* payload,
+                     size_t& capacity) {
+  if (size > capacity) return false;
   for (size_t i = 0; i < size; ++i) {
     if (!line.receive(payload[i])) return false;
   }
   capacity = size;
   return line.receive_sum();
+}
+
+/// The answer to the last question; false: none comes, or a damaged one.
+bool receive_frame(Kind kind, uint8_t* payload, size_t& capacity) {
+  // What answers an earlier question that was asked twice is passed over.
+  for (uint8_t byte; get(byte);) {
+    if (byte != kSync) continue;
+    Checked line;
+    uint8_t head[4];
+    for (uint8_t& one : head) {
+      if (!line.receive(one)) return false;
+    }
+    if (head[0] != kind || head[1] != sequence) continue;
+    const size_t size = static_cast<size_t>(head[2] | head[3] << 8);
+    return receive_payload(line, size, payload, capacity);
+  }
+  return false;
 }
 
 /// Asks until there is an answer, at most `tries` times; 0: for ever.
@@ -303,13 +311,13 @@ int run_application() {
 void exit(int code) {
   // From the top of the stack on: it may be what failed.
 #if defined(__riscv)
-  register int a0 __asm__("a0") = code;
-  __asm__ volatile("mv sp, %1\n j orch_uart_exit" ::"r"(a0),
-                   "r"(orch_stack_top));
+  register int first __asm__("a0") = code;
+  __asm__ volatile("mv sp, %1\n jr %2" ::"r"(first), "r"(orch_stack_top),
+                   "r"(orch_uart_exit));
 #else
-  register int r0 __asm__("r0") = code;
-  __asm__ volatile("mov sp, %1\n b orch_uart_exit" ::"r"(r0),
-                   "r"(orch_stack_top));
+  register int first __asm__("r0") = code;
+  __asm__ volatile("mov sp, %1\n bx %2" ::"r"(first), "r"(orch_stack_top),
+                   "r"(orch_uart_exit));
 #endif
   __builtin_unreachable();
 }
