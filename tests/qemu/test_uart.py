@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from orchestrator.build.firmware import _command
+from orchestrator.build.firmware import _command, carry_out
 from orchestrator.build.judging import scenario_of
+from orchestrator.errors import MismatchError
+from orchestrator.measure.elf import ElfFile
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import encode_request
 from orchestrator.running.wire import HostEnd
@@ -115,3 +117,20 @@ def test_a_bad_line_changes_no_byte(tmp_path: Path) -> None:
         assert _talk(product, end, _spoiler(lost=lost), timeout_s=120) == right
         assert end.status == 0
         assert end.damaged > 0
+
+
+@pytest.mark.parametrize("board", [LARGE, "microbit"])
+def test_a_fault_is_told(board: str, tmp_path: Path) -> None:
+    product = _built(tmp_path, board)
+    data = bytearray((product.out / "firmware.elf").read_bytes())
+    elf = ElfFile(bytes(data))
+    symbol = next(s for s in elf.symbols if "orch_application" in s.name)
+    section = elf.sections[symbol.section]
+    at = section.offset + (symbol.value & ~1) - section.address
+    data[at : at + 2] = b"\x00\xde"  # udf #0
+    (tmp_path / "faulty.elf").write_bytes(data)
+    described = read_product((product.out / "product.json").read_text())
+    calls = scenario_of(CORPUS / "add_mul" / "case.json", described).calls
+    with pytest.raises(MismatchError) as caught:
+        carry_out(described, tmp_path / "faulty.elf", calls, timeout_s=60)
+    assert ("found", "a hardware fault") in caught.value.diagnostics[0].notes
