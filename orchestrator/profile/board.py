@@ -144,6 +144,15 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
     )
     yield from duplicates(table.regions, document.span, where)
     yield from whole_map(table.regions, board, document.span, where)
+    fixed = table.uart and drivers()[table.uart.driver].get("baud")
+    if table.uart and fixed and table.uart.baud != fixed:
+        yield Diagnostic.of(
+            "bad-value",
+            f"{table.uart.driver} has {fixed:,} bits per second",
+            where=document.span("uart", "baud"),
+            found=f"{table.uart.baud:,}",
+            hint="leave baud out",
+        )
     if table.uart and not table.uart.clock and needs_clock(table.uart.driver):
         yield Diagnostic.of(
             "bad-value",

@@ -297,14 +297,13 @@ def via_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
     """The problem of a board without UART."""
     board = target.described_board
     if target.via is Via.UART and (board is None or board.uart is None):
-        boards = (b.name for b in BOARDS.values() if b.uart and target.cpu in b.cpus)
-        name = board.name if board else target.cpu
+        boards = [b.name for b in BOARDS.values() if b.uart and target.cpu in b.cpus]
         yield Diagnostic.of(
             "no-uart",
-            f"nothing is known of a UART of {name}",
+            f"nothing is known of a UART of {board.name if board else target.cpu}",
             where=facts.span("target", "via"),
-            known=", ".join(boards),
-            hint="describe it in a board file: docs/howto-own-board.md",
+            **({"known": ", ".join(boards)} if boards else {}),
+            hint="describe it in a board file: docs/targets.md" if board else "leave it out",
         )
 
 

@@ -156,6 +156,8 @@ def test_a_uart_needs_a_driver_and_a_clock() -> None:
     assert str(problem.where) == "boards/own.toml:5"
     problem = _problem(text.replace("stm32-usart", "stm32"))
     assert (problem.code, problem.hint) == ("unknown-uart", 'did you mean "stm32-usart"?')
+    text = text.replace("stm32-usart", "nrf-uart").replace("clock = 16_000_000", "baud = 9600")
+    assert _problem(text).message == "nrf-uart has 115,200 bits per second"
 
 
 def test_a_board_without_uart_is_no_way_to_the_host() -> None:
