@@ -31,6 +31,7 @@ PROGRAM = {
     str(PACKAGE / "memory" / "code_sizes.json"),
     str(PACKAGE / "build" / "speeds.json"),
     str(PACKAGE / "method" / "passes" / "inventory.csv"),
+    str(PACKAGE / "targets" / "uart_drivers.toml"),
 }
 
 

@@ -218,9 +218,10 @@ def test_what_cannot_run_here_is_refused(
     assert done.err == (
         f"error[no-emulator]: firmware for {board} can be built, but not run here\n"
         f"   = found: no emulator knows {board}\n"
-        "   = known: microbit (cortex-m0plus), mps2-an385 (cortex-m3), mps2-an386"
-        " (cortex-m4), mps2-an500 (cortex-m7), mps2-an505 (cortex-m33), mps3-an547"
-        " (cortex-m55), sifive-e (rv32imac), virt-rv32 (rv32imafc), virt-rv64"
+        "   = known: emcraft-sf2 (cortex-m3), lm3s6965evb (cortex-m3), microbit (cortex-m0plus),"
+        " mps2-an385 (cortex-m3), mps2-an386 (cortex-m4), mps2-an500 (cortex-m7), mps2-an505"
+        " (cortex-m33), mps3-an547 (cortex-m55), netduino2 (cortex-m3), netduinoplus2 (cortex-m4),"
+        " sifive-e (rv32imac), stm32vldiscovery (cortex-m3), virt-rv32 (rv32imafc), virt-rv64"
         " (rv64gc)\n"
         "   hint: run it on the device, or build for a board that is emulated\n"
     )
