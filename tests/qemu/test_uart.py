@@ -69,6 +69,18 @@ def test_every_command_that_runs_firmware_works(
     assert "5 samples" in capsys.readouterr().out
 
 
+def test_another_way_to_the_host_is_built_anew(tmp_path: Path) -> None:
+    product = _built(tmp_path, LARGE)
+    scenario = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
+    over_uart, text = product.outputs(), product.profile.read_text()
+    product.profile.write_text(text.replace('via = "uart"', 'via = "semihosting"'))
+    assert product.run("run", *scenario) == 0
+    assert product.outputs()["firmware.elf"] != over_uart["firmware.elf"]
+    product.profile.write_text(text)
+    assert product.run("run", *scenario) == 0
+    assert product.outputs() == over_uart
+
+
 def _talk(
     product: Product, end: HostEnd, spoil: Callable[[bytes], bytes], *, timeout_s: float
 ) -> bytes:
