@@ -107,6 +107,4 @@ extern "C" __attribute__((section(".text.orch_start"))) void orch_start() {
   orch::host::exit(orch::host::run_application());
 }
 
-extern "C" void orch_stop() {
-  orch::host::exit(orch::host::kFaultExitCode);
-}
+extern "C" void orch_stop() { orch::host::exit(orch::host::kFaultExitCode); }
