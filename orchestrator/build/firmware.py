@@ -98,15 +98,7 @@ def carry_out(
             # that folder.
             command = (*command, "-plugin", f"./{PLUGIN},{plan.arguments}")
         if product.via == "uart":
-            with (work / _OUTPUT).open("w+b") as output:
-                with _running(product, command, work, output) as wait:
-                    deadline, status = time.monotonic() + timeout_s, wait()
-                    while status is None and time.monotonic() < deadline:
-                        status = wait()
-                output.seek(0)
-                text = output.read().decode(errors="replace")
-            status = process.TIMED_OUT if status is None else status
-            done = process.Finished(status=status, stdout="", stderr=text)
+            done = _run_over_wire(product, command, work, timeout_s)
         else:
             done = process.run(command, cwd=work, timeout_s=timeout_s)
         # QEMU exits with 1 for each error of its command line; a build without TCG
@@ -145,6 +137,20 @@ def _command(product: Product, firmware: Path) -> tuple[str, ...]:
         "-kernel",
         str(firmware),
     )
+
+
+def _run_over_wire(
+    product: Product, command: Sequence[str], work: Path, timeout_s: float
+) -> process.Finished:
+    """Answer a firmware until it ends; its response is in the folder then."""
+    deadline, status = time.monotonic() + timeout_s, None
+    file = work / _OUTPUT
+    with file.open("wb") as output, _running(product, command, work, output) as wait:
+        while status is None:
+            status = wait()
+            if status is None and time.monotonic() > deadline:
+                status = process.TIMED_OUT
+    return process.Finished(status=status, stdout="", stderr=file.read_text(errors="replace"))
 
 
 @contextmanager

@@ -8,13 +8,13 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt, StrictStr, ValidationError
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationError
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
-from orchestrator.profile.fields import Address, Size, WaitStates, choice, shown
+from orchestrator.profile.fields import Address, Size, WaitStates, choice, only, shown
 from orchestrator.profile.memory import RegionTable, beyond_the_end, duplicates, whole_map
 from orchestrator.profile.table import Table
 from orchestrator.profile.target import OwnBoard
@@ -45,6 +45,17 @@ class QemuTable(Table):
     )
 
 
+def _integer(low: int, high: int, hint: str) -> AfterValidator:
+    """A validator of integers in a range, both ends included."""
+    accepts = range(low, high + 1).__contains__
+    return only(accepts, expected=f"an integer from {low:,} to {high:,}", hint=hint)
+
+
+_Word = Annotated[StrictInt, _integer(0, 0xFFFFFFFF, "write a number of 32 bits")]
+_Hertz = Annotated[StrictInt, _integer(0, 1_000_000_000, "write the clock in Hz")]
+_Baud = Annotated[StrictInt, _integer(300, 4_000_000, "write bits per second")]
+
+
 class UartTable(Table):
     """A UART of the board, for firmware that is reached over it."""
 
@@ -52,20 +63,11 @@ class UartTable(Table):
         description="What its registers are like.", examples=["stm32-usart"]
     )
     base: Address = Field(description="Address of its registers.", examples=[0x40011000])
-    clock: StrictInt = Field(
-        default=0,
-        ge=0,
-        description="Of the UART, in Hz, as it is after reset.",
-        examples=[16000000],
+    clock: _Hertz = Field(
+        default=0, description="Of the UART, in Hz, as it is after reset.", examples=[16000000]
     )
-    baud: StrictInt = Field(
-        default=DEFAULT_BAUD,
-        ge=300,
-        le=4_000_000,
-        description="Bits per second.",
-        examples=[115200],
-    )
-    settings: tuple[tuple[Address, StrictInt, StrictInt], ...] = Field(
+    baud: _Baud = Field(default=DEFAULT_BAUD, description="Bits per second.", examples=[115200])
+    settings: tuple[tuple[Address, _Word, _Word], ...] = Field(
         default=(),
         description="Registers that are written first, for clocks and pins: address, mask of the"
         " bits, and what they become.",
@@ -161,6 +163,16 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
             expected="clock, in Hz",
             hint="write the clock of the UART as it is after reset",
         )
+    for one in board.uart.settings if board.uart else ():
+        # The driver's have the divisor of the baud rate.
+        if one.value & ~one.mask:
+            yield Diagnostic.of(
+                "bad-value",
+                f"the register 0x{one.address:08X} has no room for 0x{one.value:X}",
+                where=document.span("uart"),
+                expected=f"the bits 0x{one.mask:X}",
+                hint="write another mask, a higher baud or a lower clock",
+            )
     for cpu in (table.cpu, *table.also_runs):
         # The host and Linux cores: their programs are loaded by an operating system,
         # which places them.

@@ -160,6 +160,20 @@ def test_a_uart_needs_a_driver_and_a_clock() -> None:
     assert _problem(text).message == "nrf-uart has 115,200 bits per second"
 
 
+def test_registers_of_a_uart_have_room() -> None:
+    text = OWN.replace("[[regions]]", _UART, 1)
+    problem = _problem(text.replace("16_000_000", "100_000_000\nbaud = 300"))
+    assert problem.message == "the register 0x40000008 has no room for 0x51615"
+    assert str(problem.where) == "boards/own.toml:5"
+
+
+@pytest.mark.parametrize("line", ["settings = [[0, 1, -1]]", "baud = 5", "baud = 9_000_000"])
+def test_numbers_of_a_uart_are_in_their_range(line: str) -> None:
+    problem = _problem(OWN.replace("[[regions]]", _UART.replace("clock", f"{line}\nclock"), 1))
+    assert (problem.code, str(problem.where)) == ("bad-value", "boards/own.toml:8")
+    assert dict(problem.notes)["expected"].startswith("an integer from ")
+
+
 def test_a_board_without_uart_is_no_way_to_the_host() -> None:
     problem = _problem(OWN, PROFILE + 'target.via = "uart"\n')
     assert (problem.code, problem.message) == ("no-uart", "nothing is known of a UART of own")
