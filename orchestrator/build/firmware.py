@@ -161,7 +161,7 @@ def _running(
 
     Args:
         product: Says how it reaches the host.
-        command: Of it.
+        command: Starts it.
         work: Folder with the request; gets the response.
         output: Gets what it says otherwise.
 

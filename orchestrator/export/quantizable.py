@@ -21,7 +21,7 @@ from orchestrator.export.layout import dense
 _aten: Final = torch.ops.aten
 _IMAGE: Final = 4
 _RANKS: Final = (2, _IMAGE)
-"""Of tensors whose channels become those of an image here; lines already are images."""
+"""Ranks of tensors whose channels become those of an image here; lines already are images."""
 _OF_PAIRS: Final = frozenset(
     {_aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor}
 )

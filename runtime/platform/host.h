@@ -10,8 +10,8 @@ inline constexpr int kFaultExitCode = 99;
 /// Runs the application on what the host asks for.
 int run_application();
 
-/// Tells the host how the application ended. Called without a stack that works
-/// after a fault.
+/// Reports the exit code to the host. Start-up code also calls it after a
+/// fault, when the stack cannot be used.
 [[noreturn]] void exit(int code);
 
 }  // namespace orch::host

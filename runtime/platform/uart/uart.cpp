@@ -193,7 +193,8 @@ bool ask(Kind kind, const uint8_t* payload, size_t size, uint8_t* answer,
   return false;
 }
 
-bool tell(Kind kind, const void* data, size_t size) {
+/// Sends what needs no answer but the acknowledgement.
+bool send(Kind kind, const void* data, size_t size) {
   size_t none = 0;
   return ask(kind, static_cast<const uint8_t*>(data), size, nullptr, none,
              kTries);
@@ -220,7 +221,7 @@ size_t read_some(uint8_t* to, size_t size) {
 bool flush() {
   const size_t size = left.end;
   left.end = 0;
-  return size == 0 || tell(kWrite, left.bytes, size);
+  return size == 0 || send(kWrite, left.bytes, size);
 }
 
 }  // namespace
@@ -258,7 +259,7 @@ bool write(File, const void* data, size_t size) {
   while (size != 0) {
     if (left.end == 0 && size >= sizeof left.bytes) {
       const size_t count = size < kMostPayload ? size : kMostPayload;
-      if (!tell(kWrite, from, count)) return false;
+      if (!send(kWrite, from, count)) return false;
       from += count;
       size -= count;
       continue;
@@ -280,7 +281,7 @@ void close(File file) {
 
 void log(const char* text) {
   const size_t size = strlen(text);
-  (void)tell(kLog, text, size < kMostPayload ? size : kMostPayload);
+  (void)send(kLog, text, size < kMostPayload ? size : kMostPayload);
 }
 
 /// Cycles of the core. A counter that wraps between two calls more than once
@@ -327,6 +328,6 @@ void exit(int code) {
 
 extern "C" void orch_uart_exit(uint32_t code) {
   const uint8_t byte = static_cast<uint8_t>(code);
-  (void)orch::tell(orch::kExit, &byte, sizeof byte);
+  (void)orch::send(orch::kExit, &byte, sizeof byte);
   orch::restart();
 }

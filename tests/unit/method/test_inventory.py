@@ -1,4 +1,4 @@
-"""The inventory has the kernels and loops of the sources, no others, and what is known of each."""
+"""The inventory lists each kernel and loop of the sources, and nothing else."""
 
 from __future__ import annotations
 
