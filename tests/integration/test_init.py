@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
 from orchestrator.cli.commands.watch import follow
@@ -23,6 +22,7 @@ from orchestrator.cli.console import Console
 from orchestrator.cli.main import run
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
+from tests.schemas import validator
 from tests.tools import need_tool, need_toolchain
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def test_what_init_writes_builds_and_runs(case: str, capsys: pytest.CaptureFixtu
         program, *words = command.split()
         assert program == "orchestrator"
         assert run([*words, *(["--no-lock"] if words[0] == "build" else [])]) == 0
-    schema = json.loads(Path("profile.schema.json").read_text())
-    jsonschema.validate(tomllib.loads(Path(profile).read_text()), schema)
+    schema = Path("profile.schema.json").read_text()
+    validator(schema).validate(tomllib.loads(Path(profile).read_text()))
     ignored = Path(".gitignore").read_text()
     assert "build/" in ignored
 

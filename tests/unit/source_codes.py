@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orchestrator
+from tests.unit.modules import modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,10 +22,7 @@ def codes_in_source() -> frozenset[str]:
     Functions that pass a code on have such a parameter too, so it is enough to look
     at all calls of functions that have one.
     """
-    trees = [
-        [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-        for path in Path(orchestrator.__file__).parent.rglob("*.py")
-    ]
+    trees = modules().values()
     positions: dict[str, set[int]] = {"Diagnostic": set()}
     found: set[str] = set()
     for name, position, default in (c for tree in trees for c in _carriers(tree)):

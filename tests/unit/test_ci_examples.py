@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -10,12 +9,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
 import orchestrator
 from orchestrator.cli.arguments import parser
+from tests.schemas import validator
 
 ROOT = Path(__file__).resolve().parents[2]
 CI = ROOT / "examples" / "ci"
@@ -67,8 +66,7 @@ def test_the_form_is_that_of_the_service(file: str, schema: str) -> None:
     if True in document:  # YAML 1.1 takes `on` for a truth value
         document["on"] = document.pop(True)
     text = (folder / schema).read_text(encoding="utf-8")
-    validator = jsonschema.validators.validator_for(json.loads(text))
-    errors = validator(json.loads(text)).iter_errors(document)
+    errors = validator(text).iter_errors(document)
     assert [error.message for error in errors] == []
 
 

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from orchestrator.shell.settings import CACHE, PUBLISHED, Settings, read_settings
-from tests.integration.workspace import ROOT
+from tests.unit.modules import modules
 
 NAMES = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
 NAMES |= {"get_exec_path"}
@@ -18,21 +18,21 @@ EDGES = ("cli", "shell")
 EXCEPTIONS = {"lowering/apart.py": "read by the process that exports, at its start"}
 
 
-def _uses(tree: ast.AST) -> list[ast.expr]:
+def _uses(nodes: list[ast.AST]) -> list[ast.expr]:
     """Where a module names the environment, however it imported it."""
     return [
         node
-        for node in ast.walk(tree)
+        for node in nodes
         if (isinstance(node, ast.Attribute) and node.attr in NAMES)
         or (isinstance(node, ast.Name) and node.id in NAMES)
     ]
 
 
-def _writes(tree: ast.AST) -> list[int]:
+def _writes(nodes: list[ast.AST]) -> list[int]:
     """Lines where a module writes it, or gives it to someone under another name."""
-    used = {*map(id, _uses(tree))}
+    used = {*map(id, _uses(nodes))}
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
                 is_write = id(value) in used
@@ -52,13 +52,10 @@ def _writes(tree: ast.AST) -> list[int]:
 
 
 def test_the_environment_is_read_at_the_edge_only() -> None:
-    package = ROOT / "orchestrator"
-    for path in package.rglob("*.py"):
-        place = path.relative_to(package).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        assert _writes(tree) == [], place
+    for place, nodes in modules().items():
+        assert _writes(nodes) == [], place
         if place.partition("/")[0] not in EDGES and place not in EXCEPTIONS:
-            assert [node.lineno for node in _uses(tree)] == [], place
+            assert [node.lineno for node in _uses(nodes)] == [], place
 
 
 @pytest.mark.parametrize(
@@ -75,13 +72,13 @@ def test_the_environment_is_read_at_the_edge_only() -> None:
     ],
 )
 def test_writes_are_found(text: str) -> None:
-    assert _writes(ast.parse(text))
+    assert _writes([*ast.walk(ast.parse(text))])
 
 
 def test_reads_are_no_writes() -> None:
-    tree = ast.parse("x = {**os.environ, 'A': os.environ.get('B')}")
-    assert not _writes(tree)
-    assert len(_uses(tree)) == 2
+    nodes = [*ast.walk(ast.parse("x = {**os.environ, 'A': os.environ.get('B')}"))]
+    assert not _writes(nodes)
+    assert len(_uses(nodes)) == 2
 
 
 def test_the_user_wins_over_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:

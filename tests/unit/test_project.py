@@ -16,6 +16,7 @@ import pytest
 import tomli
 
 from orchestrator.targets.cores import CPUS
+from tests.unit.modules import PACKAGE, modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,10 +124,10 @@ OPTIONAL_PARTS = {ROOT / "orchestrator" / name for name in ("export", "lowering"
 def _third_party_imports(*, optional: bool) -> set[str]:
     """Top-level names that the package imports from elsewhere, in such parts or not."""
     found: set[str] = set()
-    for path in (ROOT / "orchestrator").rglob("*.py"):
-        if OPTIONAL_PARTS.isdisjoint(path.parents) is optional:
+    for name, nodes in modules().items():
+        if OPTIONAL_PARTS.isdisjoint((PACKAGE / name).parents) is optional:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes:
             match node:
                 case ast.Import(names=names):
                     found.update(alias.name.partition(".")[0] for alias in names)

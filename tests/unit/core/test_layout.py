@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import time
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import orchestrator
 from orchestrator.core.layout import (
     layout_of,
     lies_in_order,
@@ -22,8 +20,8 @@ from orchestrator.core.layout import (
     stored_items,
     strides_of,
 )
+from tests.unit.modules import modules
 
-PACKAGE: Final = Path(orchestrator.__file__).parent
 READERS: Final = {
     "core/layout.py": "the owner",
     "running/npy.py": "a file in NumPy's own format",
@@ -123,12 +121,10 @@ def _takes_places(node: ast.AST) -> bool:
 
 def test_nothing_else_takes_bytes_of_tensors_for_arrays() -> None:
     found, ways = set(), set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
+    for name, nodes in modules().items():
         if name.startswith("_native/"):
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Attribute) and node.attr == "frombuffer":
                 found.add(name)
             if _takes_places(node):

@@ -322,7 +322,7 @@ def test_a_random_method_computes_the_same(*, jumps: bool, joins: bool) -> None:
     names = JOINS if joins else {*PASSES} - JOINS
 
     # Few methods have something for every pass.
-    @settings(max_examples=(8 if joins else 4) * settings().max_examples)
+    @settings(max_examples=(5 if joins else 4) * settings().max_examples)
     @given(method=methods(jumps=jumps, joins=joins), contents=contents)
     def check(method: LinkedMethod, contents: bytes) -> None:
         runs = (*((name, [name]) for name in sorted(names)), ("all", PASSES))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 import tomli
 
 from orchestrator.workspace.load import read_workspace, workspace_schema_text
 from tests.pages import WORKSPACE_EXAMPLE, workspace_page
+from tests.schemas import validator
 
 ROOT = Path(__file__).parents[3]
-VALIDATOR = jsonschema.Draft202012Validator(json.loads(workspace_schema_text()))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +31,7 @@ def test_generated_file_is_current(file: str, text: str, request: pytest.Fixture
 def test_the_example_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "orchestrator.toml"
     file.write_text(WORKSPACE_EXAMPLE)
-    assert not list(VALIDATOR.iter_errors(tomli.loads(WORKSPACE_EXAMPLE)))
+    assert not list(validator(workspace_schema_text()).iter_errors(tomli.loads(WORKSPACE_EXAMPLE)))
     assert read_workspace(file).table.matrix.cpus == ("cortex-m4", "cortex-m55")
 
 
@@ -46,4 +44,4 @@ def test_the_example_is_valid(tmp_path: Path) -> None:
     ],
 )
 def test_the_schema_finds_errors(text: str) -> None:
-    assert list(VALIDATOR.iter_errors(tomli.loads(f"schema = 1\n{text}")))
+    assert list(validator(workspace_schema_text()).iter_errors(tomli.loads(f"schema = 1\n{text}")))

@@ -28,7 +28,7 @@ from tests.unit.method.rows.networks import by_plan, random_network, whole
 if TYPE_CHECKING:
     from orchestrator.method.rows.plan import RowPlan
 
-SEEDS = 60
+SEEDS = 36
 SIDE = 32
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from orchestrator.method.rows.schedules import Schedule
 
-SEEDS = 150
+SEEDS = 90
 ALIGNMENT = 16
 """Of all that has a place in an arena."""
 DAMAGES = 4
