@@ -13,9 +13,8 @@ from typing import Final
 from orchestrator.errors import Diagnostic, SourceSpan
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.packing.kernels import KERNELS
-from orchestrator.method.places import Access
 from orchestrator.method.replan import Adapted
-from orchestrator.method.rows.bands import image_of
+from orchestrator.method.rows.bands import RowCall
 from orchestrator.method.rows.costs import is_estimated, whole_cost
 from orchestrator.method.rows.extracted import UnknownNetworkError, network_of
 from orchestrator.method.rows.strips import of_several, with_phases_apart
@@ -87,10 +86,9 @@ def _cost(method: LinkedMethod, call: LinkedCall, core: Core) -> int | None:
         method = replace(method, instructions=(call,), origins=(0,))
         method = with_phases_apart(method)
         calls = [method.call(number) for number in range(len(method.instructions))]
-    written = (i for i, a in call.arguments if a in (Access.FILLS, Access.UPDATES))
     # Estimates are per band of rows; a call that is no image is one row.
-    rows = max((image_of(method.tensor(i)).rows for i in written), default=1)
-    return sum(whole_cost(method, one, core, rows) for one in calls)
+    rows = max((image.rows for image in RowCall.of(method, call).outs), default=1)
+    return sum(whole_cost(RowCall.of(method, one), core, rows) for one in calls)
 
 
 def step_problems(

@@ -6,11 +6,13 @@ other numbers and addresses it computes a band of the image.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.core.layout import memory_sizes
+from orchestrator.core.lazy_bytes import Bytes
 from orchestrator.method.linked import LinkedCall, LinkedMethod, Prepared
-from orchestrator.method.passes.packing.header import ONE
+from orchestrator.method.passes.packing.header import ONE, Header
 from orchestrator.method.passes.packing.kernels import packed_header
 from orchestrator.method.passes.views import nearest_item, neighbours
 from orchestrator.method.places import Access, tensor_of
@@ -52,36 +54,80 @@ def image_of(value: Value) -> Image:
     return Image(rows=sizes[1], row_bytes=tensor.size_bytes // sizes[1])
 
 
-def windows_of(method: LinkedMethod, call: LinkedCall) -> tuple[Window, ...] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCall:
+    """A prepared call, decoded once: what its rows need and cost follows from this alone.
+
+    Args:
+        call: The call.
+        header: Its struct, if its weights are packed.
+        weights: The constants that it multiplies with; empty if it has none.
+        reads: What it reads from arenas: values, and positions of these arguments.
+        inputs: Images of these.
+        outs: Images of what it writes: one, but for calls that no row plan takes.
+        items: Items that it writes.
+        scratch_bytes: Scratch memory that it needs.
+    """
+
+    call: LinkedCall
+    header: Header | None
+    weights: Bytes
+    reads: tuple[tuple[int, int], ...]
+    inputs: tuple[Image, ...]
+    outs: tuple[Image, ...]
+    items: int
+    scratch_bytes: int
+
+    @classmethod
+    def of(cls, method: LinkedMethod, call: LinkedCall) -> RowCall:
+        """A prepared call of a method."""
+        tensors = [(method.tensor(index), access) for index, access in call.arguments]
+        reads = tuple(
+            (index, position)
+            for position, (index, access) in enumerate(call.arguments)
+            if access is Access.READS and tensors[position][0].is_planned
+        )
+        written = [tensor for tensor, a in tensors if a in (Access.FILLS, Access.UPDATES)]
+        weights = dict(call.form.memory).get("weights")
+        return cls(
+            call=call,
+            header=packed_header(method, call),
+            weights=b"" if weights is None else method.contents.get(call.args[weights], b""),
+            reads=reads,
+            inputs=tuple(image_of(tensors[position][0]) for _, position in reads),
+            outs=tuple(map(image_of, written)),
+            items=sum(tensor.numel for tensor in written),
+            scratch_bytes=sum(t.size_bytes for t, access in tensors if access is Access.SCRATCH),
+        )
+
+    @property
+    def may_write_over_input(self) -> bool:
+        """Whether the output may be the memory of an input of its size."""
+        header = self.header
+        return header.may_write_over_input if header else self.call.form.struct in _OVER_INPUT
+
+
+def windows_of(row_call: RowCall) -> tuple[Window, ...] | None:
     """What rows of each input rows of the output need; None if a call needs all."""
-    written = (Access.FILLS, Access.UPDATES)
-    (out,) = (method.values[i] for i, a in call.arguments if a in written)
-    inputs = [method.values[i] for i, _ in planned_reads(method, call)]
-    kind, image = call.form.struct, image_of(out)
+    call, inputs, (out,) = row_call.call, row_call.inputs, row_call.outs
+    kind = call.form.struct
     if kind == COPY:
-        return _copy_window(call.form, [image_of(value) for value in inputs], image)
+        return _copy_window(call.form, inputs, out)
     if kind in _PAIRS and len(inputs) < len(_PAIR):
         return None  # bands would begin at the first row of a constant
     if kind == _SCALED:
         return (_scaled_window(call),)
-    header = packed_header(method, call)
-    window = header.window(image) if header else _window(call.form, image)
+    header = row_call.header
+    window = header.window(out) if header else _window(call.form, out)
     if window is None:
         return None
-    fits = window.out == image.rows and all(image_of(value).rows == window.size for value in inputs)
+    fits = window.out == out.rows and all(image.rows == window.size for image in inputs)
     return (window,) * len(inputs) if fits else None
 
 
-def planned_reads(method: LinkedMethod, call: LinkedCall) -> list[tuple[int, int]]:
-    """What a call reads from arenas: values, and positions of these arguments."""
-    return [
-        (index, position)
-        for position, (index, access) in enumerate(call.arguments)
-        if access is Access.READS and method.tensor(index).is_planned
-    ]
-
-
-def _copy_window(prepared: Prepared, inputs: list[Image], out: Image) -> tuple[Window, ...] | None:
+def _copy_window(
+    prepared: Prepared, inputs: tuple[Image, ...], out: Image
+) -> tuple[Window, ...] | None:
     """What rows of each input a call that moves items needs."""
     if len(inputs) != 1:
         return None
@@ -118,12 +164,6 @@ def _transposed_window(axis: Axis) -> RowTable:
             for low, high in ends
         ),
     )
-
-
-def may_write_over_input(method: LinkedMethod, call: LinkedCall) -> bool:
-    """Whether the output of a call may be the memory of an input of its size."""
-    header = packed_header(method, call)
-    return header.may_write_over_input if header else call.form.struct in _OVER_INPUT
 
 
 def _window(prepared: Prepared, out: Image) -> Window | None:

@@ -12,11 +12,8 @@ from math import prod
 from types import MappingProxyType
 from typing import Final
 
-from orchestrator.core.lazy_bytes import Bytes
-from orchestrator.method.linked import LinkedCall, LinkedMethod
-from orchestrator.method.passes.packing.kernels import packed_header
-from orchestrator.method.places import Access
-from orchestrator.method.rows.bands import CONVOLUTION, TRANSPOSED, pixels_of
+from orchestrator.method.linked import LinkedCall
+from orchestrator.method.rows.bands import CONVOLUTION, TRANSPOSED, RowCall, pixels_of
 from orchestrator.method.rows.copies import COPY, number_at
 from orchestrator.method.windows import Core, Cost
 
@@ -90,27 +87,24 @@ _IMAGE: Final = "orch::cortex_m::AverageImageCall"
 _SIDES, _AXES = ("height", "width"), ("rows", "columns")
 
 
-def whole_cost(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> int:
+def whole_cost(call: RowCall, core: Core, rows: int) -> int:
     """Instructions of a prepared call as it is; arguments as for `costs_of`."""
-    if (pixels := pixels_of(call)) is not None:
-        each = _AVERAGED[_ISAS.index(core.isa)]
-        return round(each * pixels * _items(method, call))
-    return sum(cost.of(rows) for cost in costs_of(method, call, core, rows))
+    if (pixels := pixels_of(call.call)) is not None:
+        return round(_AVERAGED[_ISAS.index(core.isa)] * pixels * call.items)
+    return sum(cost.of(rows) for cost in costs_of(call, core, rows))
 
 
-def costs_of(method: LinkedMethod, call: LinkedCall, core: Core, rows: int) -> tuple[Cost, ...]:
+def costs_of(call: RowCall, core: Core, rows: int) -> tuple[Cost, ...]:
     """What bands of a call cost; all of these are added up.
 
     Args:
-        method: Its method.
-        call: A prepared call.
+        call: The call.
         core: What it runs on.
         rows: Of its output.
     """
-    header = packed_header(method, call)
-    if header is None:
-        return (_plain(method, call, _ISAS.index(core.isa), rows),)
-    return header.costs(core, rows, weights_of(method, call))
+    if call.header is None:
+        return (_plain(call, _ISAS.index(core.isa), rows),)
+    return call.header.costs(core, rows, call.weights)
 
 
 def is_estimated(call: LinkedCall, core: Core) -> bool:
@@ -127,15 +121,16 @@ def sums_cost(items: int, rows: int, core: Core) -> Cost:
     return Cost(setup=_PLAIN_SETUP[at], tile=round(_SUMMED[at] * items / rows))
 
 
-def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
+def _plain(row_call: RowCall, at: int, rows: int) -> Cost:
     """The cost of a call whose weights are not packed, or that has none."""
+    call, items = row_call.call, row_call.items
     kind, numbers = call.form.struct, call.form.numbers
     if kind in (CONVOLUTION, TRANSPOSED):
         pixels: float = prod(number_at(numbers, f"sizes.out.{n}") for n in _SIDES)
         if kind == TRANSPOSED:
             strides = (number_at(numbers, f"sizes.{n}.axis.stride") for n in _AXES)
             pixels /= prod(strides)  # each has a part of the taps
-        weights, each = len(weights_of(method, call)), _PRODUCT[at]
+        weights, each = len(row_call.weights), _PRODUCT[at]
         setup = _PRODUCT_SETUP[at]
         # Without a price for depthwise calls, the plan that `auto` took for a mixed net made it
         # 12.6 % slower; with it, 4.3 %.
@@ -143,7 +138,7 @@ def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
             is_depthwise = "depthwise" in call.function
             each = 3.6 if is_depthwise else each
             setup += weights * (50 if is_depthwise else 2)
-        row = each * weights * pixels + _OUTPUT[at] * _items(method, call)
+        row = each * weights * pixels + _OUTPUT[at] * items
         return Cost(setup=setup, tile=round(row / rows))
     each = _ITEM.get(kind, _ANY_ITEM)[at]
     if kind in _TAP:
@@ -151,22 +146,10 @@ def _plain(method: LinkedMethod, call: LinkedCall, at: int, rows: int) -> Cost:
         each = _TAP[kind][at] * prod(window)
     elif kind in (SUMS, _IMAGE):
         each = (_SUMMED if kind == SUMS else _AVERAGED)[at] * number_at(numbers, "pixels")
-    found = each * _items(method, call)
+    found = each * items
     if kind == COPY and call.form.shape is not None:
         shape = call.form.shape.numbers
         counts = [number_at(shape, f"{loop}.count") for loop in ("outer", "middle", "inner")]
         line, block = _COPIED[call.function][at]
         found = max(found, line * prod(counts[:2]) + block * prod(counts))
     return Cost(setup=_PLAIN_SETUP[at], tile=round(found / rows))
-
-
-def _items(method: LinkedMethod, call: LinkedCall) -> int:
-    """Items that a call writes."""
-    written = (Access.FILLS, Access.UPDATES)
-    return sum(method.tensor(i).numel for i, a in call.arguments if a in written)
-
-
-def weights_of(method: LinkedMethod, call: LinkedCall) -> Bytes:
-    """The constants that a call multiplies with; empty if it has none."""
-    position = dict(call.form.memory).get("weights")
-    return b"" if position is None else method.contents.get(call.args[position], b"")

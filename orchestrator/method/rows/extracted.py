@@ -14,16 +14,9 @@ from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.passes.inventory import PACKED
 from orchestrator.method.passes.packing.kernels import KERNELS, packed_header
 from orchestrator.method.places import Access
-from orchestrator.method.rows.bands import (
-    channels_of,
-    image_of,
-    may_write_over_input,
-    pixels_of,
-    planned_reads,
-    windows_of,
-)
+from orchestrator.method.rows.bands import RowCall, channels_of, image_of, pixels_of, windows_of
 from orchestrator.method.rows.copies import is_spread
-from orchestrator.method.rows.costs import costs_of, sums_cost, weights_of, whole_cost
+from orchestrator.method.rows.costs import costs_of, sums_cost, whole_cost
 from orchestrator.method.rows.network import Layer, Network
 from orchestrator.method.rows.plan import RowPlan, plan_rows
 from orchestrator.method.rows.segment import Segment, narrowed, segment
@@ -261,21 +254,22 @@ class _Builder:
 
     def _layer(self, calls: list[tuple[int, LinkedCall]]) -> None:
         """Add the layers of some calls that fill a tensor."""
-        method, core = self._method, self._core
+        core = self._core
         reads: list[tuple[int, int]] = []
         images: list[int] = []
         windows: list[Window] = []
         by_rows = True
-        for number, call in calls:
-            read = planned_reads(method, call)
-            reads += [(number, position) for _, position in read]
-            images += [self._image(index) for index, _ in read]
-            found = windows_of(self._banded, self._banded.call(number))
+        numbers = tuple(number for number, _ in calls)
+        whole = [RowCall.of(self._method, call) for _, call in calls]
+        banded = [RowCall.of(self._banded, self._banded.call(number)) for number in numbers]
+        for number, call in zip(numbers, banded, strict=True):
+            reads += [(number, position) for _, position in call.reads]
+            images += [self._image(index) for index, _ in call.reads]
+            found = windows_of(call)
             windows += found or ()
             by_rows = by_rows and found is not None
         by_rows = by_rows and bool(reads)  # rows of nothing are no rows
         first = calls[0][1]
-        numbers = tuple(number for number, _ in calls)
         is_average = pixels_of(first) is not None and len(images) == 1
         if is_average:
             images = [self._sums(numbers, tuple(reads), images[0])]
@@ -284,51 +278,43 @@ class _Builder:
         if not by_rows:
             sizes = [self._images[image].rows for image in images]
             windows = [Axis(size=size, out=count, kernel=size) for size in sizes]
-        banded = [self._banded.call(number) for number in numbers]
-        header = packed_header(self._banded, banded[0])
+        header = banded[0].header
         self._add(
             numbers,
             tuple(reads),
             Layer(
                 reads=tuple(zip(images, windows, strict=True)),
                 out=out,
-                scratch_bytes=sum(map(self._scratch_bytes, banded)),
-                whole_scratch_bytes=sum(self._scratch_bytes(c) for _, c in calls),
+                scratch_bytes=sum(call.scratch_bytes for call in banded),
+                whole_scratch_bytes=sum(call.scratch_bytes for call in whole),
                 by_rows=by_rows,
                 in_place=by_rows
                 and len(calls) == 1
                 and all(self._images[i] == self._images[out] for i in images)
-                and may_write_over_input(method, first),
-                costs=tuple(
-                    cost for call in banded for cost in costs_of(self._banded, call, core, count)
-                ),
+                and whole[0].may_write_over_input,
+                costs=tuple(cost for call in banded for cost in costs_of(call, core, count)),
                 at_end=by_rows
                 and reads[0][0] == numbers[0]
                 and is_spread(first, (self._images[images[0]], self._images[out])),
                 over=header.overlap(self._images[images[0]], self._images[out])
                 if header and by_rows and len(banded) == len(images) == 1
                 else None,
-                scratch_saving=header.scratch_saving(
-                    core, count, weights_of(self._banded, banded[0])
-                )
+                scratch_saving=header.scratch_saving(core, count, banded[0].weights)
                 if header and by_rows and len(banded) == 1
                 else None,
                 whole=0  # sums and averages are one call
                 if is_average
-                else sum(whole_cost(method, call, core, count) for _, call in calls),
+                else sum(whole_cost(call, core, count) for call in whole),
             ),
         )
-
-    def _scratch_bytes(self, call: LinkedCall) -> int:
-        scratch = (i for i, access in call.arguments if access is Access.SCRATCH)
-        return sum(self._banded.tensor(index).size_bytes for index in scratch)
 
     def _sums(
         self, numbers: tuple[int, ...], reads: tuple[tuple[int, int], ...], image: int
     ) -> int:
         """The layer that adds up the rows of an image; the image of its sums."""
         value = self._values[image]
-        channels = channels_of(self._banded.call(numbers[0]))
+        call = self._method.call(numbers[0])
+        channels = channels_of(call)
         sums = self._new(replace(value, dtype=ScalarType.Int, sizes=(channels,), dim_order=(0,)))
         rows = self._images[image].rows
         self._add(
@@ -339,7 +325,7 @@ class _Builder:
                 out=sums,
                 accumulates=True,
                 costs=(sums_cost(value.numel, rows, self._core),),
-                whole=whole_cost(self._method, self._banded.call(numbers[0]), self._core, 1),
+                whole=whole_cost(RowCall.of(self._method, call), self._core, 1),
             ),
         )
         return sums

@@ -15,7 +15,7 @@ from orchestrator.method.passes.packing.kernels import packed_header
 from orchestrator.method.passes.packing.pixels import Pixels
 from orchestrator.method.passes.packing.strips import Strips
 from orchestrator.method.places import Access
-from orchestrator.method.rows.bands import may_write_over_input
+from orchestrator.method.rows.bands import RowCall
 from orchestrator.method.rows.extracted import with_narrow_kernels, with_scratch_saving
 from orchestrator.method.windows import Core, Cost, ScratchSavingVariant
 from orchestrator.program.values import Allocation, Dynamism, TensorValue
@@ -391,7 +391,7 @@ def test_pixels_that_are_widened_may_be_written_over(
     data = tuple((i, struct.pack(f"<{len(words)}i", *words)) for i, _ in method.data)
     (call,) = method.instructions
     assert isinstance(call, LinkedCall)
-    assert may_write_over_input(replace(method, data=data), call) == may
+    assert RowCall.of(replace(method, data=data), call).may_write_over_input == may
 
 
 @pytest.mark.parametrize(
@@ -408,4 +408,4 @@ def test_kernels_of_items_may_write_over_them(
     assert call.prepared is not None
     name = f"orch::cortex_m::{struct_name}Call"
     prepared = replace(call.prepared, struct=name)
-    assert may_write_over_input(method, replace(call, prepared=prepared)) == may
+    assert RowCall.of(method, replace(call, prepared=prepared)).may_write_over_input == may
