@@ -1,4 +1,4 @@
-"""Run calls on a firmware: as a process, or in an emulator."""
+"""Run calls on a firmware: as a process, in an emulator, or on a device."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from orchestrator.build.on_device import halted, need_reach, open_serial
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError
 from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE, CountPlan
+from orchestrator.running.device import Device, Reach
 from orchestrator.running.product import Product
 from orchestrator.running.protocol import (
     CallResult,
@@ -71,6 +73,7 @@ def carry_out(
     timeout_s: float,
     plan: CountPlan | None = None,
     cache: Path | None = None,
+    on: Device | None = None,
 ) -> Answer:
     """Run calls on a firmware.
 
@@ -81,6 +84,7 @@ def carry_out(
         timeout_s: Time limit of the run.
         plan: What the emulator counts; None on hosts.
         cache: Folder of the cache, for what counts; None for the user's.
+        on: The device that has it; None: this machine, or an emulator.
 
     Raises:
         OrchestratorError: An input does not fit (`bad-input`), emulator or plugin is
@@ -89,7 +93,7 @@ def carry_out(
     with tempfile.TemporaryDirectory(prefix="orchestrator-run-") as name:
         work = Path(name)
         (work / _REQUEST).write_bytes(encode_request(calls))
-        command = _command(product, firmware)
+        command = (str(on),) if on else _command(product, firmware)
         if plan is not None:
             # A relative path: QEMU splits the option at commas, which paths may have.
             (work / PLUGIN).symlink_to(counting_plugin(cache))
@@ -97,8 +101,9 @@ def carry_out(
             # A link beside the request gives a name without a comma; QEMU starts in
             # that folder.
             command = (*command, "-plugin", f"./{PLUGIN},{plan.arguments}")
-        if product.via == "uart":
-            done = _run_over_wire(product, command, work, timeout_s)
+        if on or product.via == "uart":
+            start = _Start(product, firmware, command, work, on)
+            done = _run_to_its_end(start, timeout_s)
         else:
             done = process.run(command, cwd=work, timeout_s=timeout_s)
         # QEMU exits with 1 for each error of its command line; a build without TCG
@@ -139,13 +144,30 @@ def _command(product: Product, firmware: Path) -> tuple[str, ...]:
     )
 
 
-def _run_over_wire(
-    product: Product, command: Sequence[str], work: Path, timeout_s: float
-) -> process.Finished:
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What starts a firmware.
+
+    Args:
+        product: Says how it reaches the host.
+        firmware: The program.
+        command: Starts it here.
+        work: Folder with the request; gets the response.
+        on: The device that has it, or None.
+    """
+
+    product: Product
+    firmware: Path
+    command: Sequence[str]
+    work: Path
+    on: Device | None
+
+
+def _run_to_its_end(start: _Start, timeout_s: float) -> process.Finished:
     """Answer a firmware until it ends; its response is in the folder then."""
     deadline, status = time.monotonic() + timeout_s, None
-    file = work / _OUTPUT
-    with file.open("wb") as output, _running(product, command, work, output) as wait:
+    file = start.work / _OUTPUT
+    with file.open("wb") as output, _running(start, output) as wait:
         while status is None:
             status = wait()
             if status is None and time.monotonic() > deadline:
@@ -154,28 +176,36 @@ def _run_over_wire(
 
 
 @contextmanager
-def _running(
-    product: Product, command: Sequence[str], work: Path, output: IO[bytes]
-) -> Iterator[Callable[[], int | None]]:
+def _running(start: _Start, output: IO[bytes]) -> Iterator[Callable[[], int | None]]:
     """A started firmware: a function that waits a moment and gives its exit status, or None.
 
     Args:
-        product: Says how it reaches the host.
-        command: Starts it.
-        work: Folder with the request; gets the response.
+        start: What is started.
         output: Gets what it says otherwise.
 
     Raises:
         MismatchError: It does not start (`firmware-failed`).
+        ToolchainError: Its device cannot be reached (`probe-failed`).
     """
-    over_wire = product.via == "uart"
-    pipe = subprocess.PIPE if over_wire else None
+    request = (start.work / _REQUEST).read_bytes()
     with ExitStack() as stack:
-        response = stack.enter_context((work / _RESPONSE).open("wb", buffering=0))
+        response = stack.enter_context((start.work / _RESPONSE).open("wb", buffering=0))
+        end = HostEnd(request)
+        if start.on and start.on.reach is Reach.UART:
+            port = open_serial(start.on.place, start.on.baud)
+            stack.callback(os.close, port)
+            yield partial(_answered, _Wire(port, port), end, response, output)
+            return
+        if start.on:
+            wait = halted(start.on, start.firmware, request, response, output)
+            yield partial(stack.enter_context(wait), _POLL_S)
+            return
+        over_wire = start.product.via == "uart"
+        pipe = subprocess.PIPE if over_wire else None
         try:
             started = process.started(
-                command,
-                cwd=work,
+                start.command,
+                cwd=start.work,
                 stdin=pipe or subprocess.DEVNULL,
                 stdout=pipe or output,
                 stderr=output,
@@ -183,12 +213,14 @@ def _running(
             firmware = stack.enter_context(started)
         except OSError as error:
             failed = process.Finished(status=process.NOT_STARTED, stdout="", stderr=str(error))
-            raise _failed(failed, command) from error
+            raise _failed(failed, start.command) from error
         if not over_wire:
             yield partial(_waited, firmware)
             return
-        end = HostEnd((work / _REQUEST).read_bytes())
-        yield partial(_answered, firmware, end, response, output)
+        assert firmware.stdin is not None  # noqa: S101  # as it was started
+        assert firmware.stdout is not None  # noqa: S101
+        wire = _Wire(firmware.stdout.fileno(), firmware.stdin.fileno(), firmware)
+        yield partial(_answered, wire, end, response, output)
 
 
 def _waited(firmware: process.Started) -> int | None:
@@ -197,31 +229,57 @@ def _waited(firmware: process.Started) -> int | None:
     return None
 
 
-def _answered(
-    firmware: process.Started, end: HostEnd, response: IO[bytes], output: IO[bytes]
-) -> int | None:
-    """Answer what a firmware asks that has its UART at standard input and output."""
-    assert firmware.stdin is not None  # noqa: S101  # as it was started
-    assert firmware.stdout is not None  # noqa: S101
-    if not select.select([firmware.stdout], [], [], _POLL_S)[0]:
-        return firmware.poll()
-    data = os.read(firmware.stdout.fileno(), 1 << 16)
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """Descriptors of what comes from a UART and goes to it, and the emulator behind it."""
+
+    source: int
+    sink: int
+    emulator: process.Started | None = None
+
+    def receive(self) -> bytes | None:
+        """What came; None if nothing came for a moment, empty if it is gone."""
+        if not select.select([self.source], [], [], _POLL_S)[0]:
+            return None
+        try:
+            return os.read(self.source, 1 << 16)
+        except BlockingIOError:
+            return None
+        except OSError:  # a board that was unplugged
+            return b""
+
+    def send(self, data: bytes) -> None:
+        """Send all of it, unless nobody takes it any more."""
+        with suppress(OSError):
+            while data and select.select([], [self.sink], [], _END_S)[1]:
+                data = data[os.write(self.sink, data) :]
+
+
+def _answered(wire: _Wire, end: HostEnd, response: IO[bytes], output: IO[bytes]) -> int | None:
+    """Answer what a firmware asks over a UART."""
+    data = wire.receive()
+    if data is None:
+        return wire.emulator.poll() if wire.emulator else None
     if not data:
-        return firmware.wait()
+        return wire.emulator.wait() if wire.emulator else process.GONE
     answer = end.receive(data)
     response.write(end.taken())
     output.write(end.said())
-    with suppress(BrokenPipeError):  # it has ended
-        firmware.stdin.write(answer)
-        firmware.stdin.flush()
-    if end.status is not None:  # with its acknowledgement it ends, and QEMU with it
+    wire.send(answer)
+    if end.status is not None and wire.emulator:
+        # With its acknowledgement it ends, and QEMU with it.
         with suppress(subprocess.TimeoutExpired):
-            firmware.wait(_END_S)
+            wire.emulator.wait(_END_S)
     return process.RESTARTED if end.has_restarted else end.status
 
 
 def results_as_they_come(
-    product: Product, firmware: Path, calls: Sequence[Call], *, timeout_s: float
+    product: Product,
+    firmware: Path,
+    calls: Sequence[Call],
+    *,
+    timeout_s: float,
+    on: Device | None = None,
 ) -> Iterator[CallResult]:
     """Run calls on a firmware in one process; each result as soon as it is written.
 
@@ -230,6 +288,7 @@ def results_as_they_come(
         firmware: The program.
         calls: In order.
         timeout_s: How long one result may take.
+        on: As for `carry_out`.
 
     Raises:
         OrchestratorError: As `carry_out`, and a damaged response (`bad-response`).
@@ -237,11 +296,11 @@ def results_as_they_come(
     with tempfile.TemporaryDirectory(prefix="orchestrator-run-") as name:
         work = Path(name)
         (work / _REQUEST).write_bytes(encode_request(calls))
-        command = _command(product, firmware)
+        command = (str(on),) if on else _command(product, firmware)
         reader = ResponseReader(calls)
         with (
             (work / _OUTPUT).open("wb") as output,
-            _running(product, command, work, output) as wait,
+            _running(_Start(product, firmware, command, work, on), output) as wait,
             (work / _RESPONSE).open("rb", buffering=0) as file,
         ):
             deadline = time.monotonic() + timeout_s
@@ -264,12 +323,16 @@ def results_as_they_come(
             raise reader.cut_off()
 
 
-def need_runnable(product: Product) -> None:
-    """Reject a firmware that neither this machine nor an emulator can run.
+def need_runnable(product: Product, on: Device | None = None) -> None:
+    """Reject a firmware that neither this machine, an emulator nor a device can run.
 
     Raises:
         ToolchainError: Its board has no emulator (`no-emulator`).
+        UsageError: It does not speak as the device is reached (`wrong-device`).
     """
+    if on:
+        need_reach(on, product)
+        return
     if not product.board or product.emulator:
         return
     emulated = ", ".join(f"{b.name} ({b.cpu})" for b in BOARDS.values() if b.emulator)
@@ -280,7 +343,7 @@ def need_runnable(product: Product) -> None:
         if product.board in BOARDS and BOARDS[product.board].emulator
         else f"no emulator knows {product.board}",
         known=emulated,
-        hint="run it on the device, or build for a board that is emulated",
+        hint="run it on the device with --on, or build for a board that is emulated",
     )
 
 
@@ -288,6 +351,7 @@ _MEANINGS = {
     process.TIMED_OUT: "it did not end within the time limit",
     process.NOT_STARTED: "it could not be started",
     process.RESTARTED: "it began anew before it had ended",
+    process.GONE: "the serial port is gone",
     # Exit codes of runtime/app/runner.cpp; docs/runner-protocol.md lists them.
     3: "it rejected the request",
     4: "it could not write its response",

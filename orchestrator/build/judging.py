@@ -33,6 +33,7 @@ from orchestrator.profile.choices import PASSES, Load
 from orchestrator.profile.tables import Profile
 from orchestrator.program.encode import write_program
 from orchestrator.running.compare import decoded, index_of
+from orchestrator.running.device import Device
 from orchestrator.running.new_scenario import random_input
 from orchestrator.running.npy import Array
 from orchestrator.running.product import Port, Product, ProductMethod, read_product
@@ -239,6 +240,7 @@ class Trial:
         seed: Of their inputs.
         scenario: A scenario whose calls follow; None without.
         timeout_s: Of a run of all calls.
+        on: The device that has the product's firmware; None: this machine or an emulator.
     """
 
     # As [test] of profiles. Two in each order of the methods and of each kind of sizes
@@ -247,6 +249,7 @@ class Trial:
     seed: int = 0
     scenario: Path | None = None
     timeout_s: float = 600.0
+    on: Device | None = None
 
 
 def trial_of(profile: Profile) -> Trial:
@@ -295,7 +298,7 @@ def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
         OrchestratorError: The reference cannot be built, or a firmware failed.
     """
     product = product_of(project)
-    need_runnable(product)
+    need_runnable(product, trial.on)
     # The reference first: calls that the program itself refuses are no difference.
     variants = _Variants(project, trial, shell)
     tried, path = _random_calls(product, trial), trial.scenario
@@ -303,7 +306,7 @@ def judge(project: Project, trial: Trial, shell: Shell) -> Verdict:
     profile = with_programs(project, shell)
     calls, want = variants.reference(profile, "reference", tried, more)
     firmware = (project.folder / product.firmware).resolve()
-    found = _verdict(product, calls, _run(product, firmware, calls, trial), want)
+    found = _verdict(product, calls, _run(product, firmware, calls, trial, trial.on), want)
     if not calls:
         raise UsageError.of(
             "nothing-to-test",
@@ -328,7 +331,7 @@ def need_equal(project: Project, shell: Shell) -> Verdict:
 
 
 def _run(
-    product: Product, firmware: Path, calls: Sequence[Call], trial: Trial
+    product: Product, firmware: Path, calls: Sequence[Call], trial: Trial, on: Device | None = None
 ) -> tuple[CallResult, ...]:
     """Results of calls, up to the first that fails."""
     methods = {(m.model, m.name): m for m in product.methods}
@@ -336,7 +339,7 @@ def _run(
     own = [replace(c, method=methods[c.method.model, c.method.name]) for c in calls]
     if not own:
         return ()
-    return carry_out(product, firmware, own, timeout_s=trial.timeout_s).results
+    return carry_out(product, firmware, own, timeout_s=trial.timeout_s, on=on).results
 
 
 @dataclass(frozen=True, slots=True)

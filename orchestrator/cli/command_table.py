@@ -23,6 +23,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     **dict.fromkeys(("PROFILE", "FILE", "DIR", "KEY", "LOCK", "OTHER", "TABLE"), Path),
     **dict.fromkeys(("PROGRAM", "FIRMWARE", "FILE.pte", "F.csv", "F.svg"), Path),
     **dict.fromkeys(("X", "SECONDS"), values.finite_number),
+    "DEVICE": values.device,
     "NAMES": values.names,
     "LOW,HIGH": values.pixel_range,
     "SCALE,ZERO_POINT": values.quantization,
@@ -101,6 +102,9 @@ _DEPFILE = Option(
 )
 _DEPFILE_TARGET = Option("--depfile-target NAME  name of the target in the depfile")
 _EXPLAIN = _of_product("--explain  show why each stage ran, or did not")
+_ON = _of_product(
+    "--on DEVICE  run on a device that has the firmware: uart:PORT, gdb:HOST:PORT, or probe"
+)
 _NO_BUILD = _of_product("--no-build  fail if the build is not current")
 _MODEL = Option("--model NAME  model, if there are several")
 
@@ -219,6 +223,7 @@ COMMANDS: Final = {
         _of_product("--rtol X  relative tolerance"),
         _of_product("--output-dir DIR  write every output as .npy"),
         _of_product("--scenario FILE  JSON file of calls and expected outputs"),
+        _ON,
         _NO_BUILD,
         *_LOCKING,
         _JOBS,
@@ -234,11 +239,24 @@ COMMANDS: Final = {
         _of_product("--seed N  of the random inputs", read=values.count),
         _of_product("--scenario FILE  more calls; default: scenarios/NAME.json beside the profile"),
         _of_product("--bisect  find the pass or the part of the plan that makes a difference"),
+        _ON,
         *_LOCKING,
         _JOBS,
         Option(
             "--timeout SECONDS  stop each firmware after that time; default: 600", default=600.0
         ),
+    ),
+    "flash": _command(
+        "write the built firmware to a device",
+        *_PRODUCT,
+        Option(
+            "--on DEVICE  gdb:HOST:PORT of a GDB server, or probe, as probe:pyocd, probe:openocd,"
+            " probe:jlink",
+            required=True,
+        ),
+        "--yes  do not ask",
+        *_LOCKING,
+        _JOBS,
     ),
     "decode": _command(
         "explain a status of the device",
@@ -279,6 +297,7 @@ COMMANDS: Final = {
         "--reference FILE.pte  program of the float model, to compare with",
         "--layers N  compare every layer with the reference, over the first N samples",
         "--emulator  run the board's firmware in its emulator; default: on this machine",
+        _ON,
         Option("--samples BEGIN:END  part of the data; END is exclusive", default=(0, None)),
         Option("--classes NAMES  names of the classes, separated by commas", default=()),
         Option("--worst N  samples to list; default 5", read=values.count, default=5),

@@ -16,7 +16,7 @@ PLUMBING: Final = "plumbing"
 GROUPS: Final = {
     title: tuple(names.split())
     for title, names in {
-        "daily work": "init new check build run test evaluate size report",
+        "daily work": "init new check build flash run test evaluate size report",
         "development": "watch plan why memory scratch inspect decode export targets doctor clean",
         "team": "lock compat package cache",
         "supply chain": "update sbom provenance signature verify",
@@ -82,9 +82,12 @@ plumbing oplist --ops aten::add.out --output ops.yaml  # operators by name
 plumbing headers --oplist ops.yaml --output-dir gen  # for ExecuTorch 1.5
 plumbing headers --oplist a.yaml --oplist b.yaml --output-dir gen\
   # the union
+flash doorbell.toml --on probe  # write it with a debug probe, and compare
+flash doorbell.toml --on gdb:localhost:3333 --yes  # through a GDB server
 run doorbell.toml --scenario scenarios/doorbell.json  # compare outputs
 run doorbell.toml --input image.npy --profile  # cost per operator
 test doorbell.toml  # random inputs, all methods, several runs
+test doorbell.toml --on uart:/dev/ttyACM0  # on the board itself
 test doorbell.toml --bisect  # which pass makes a difference
 decode 11 --profile doorbell.toml  # what a status means
 decode 10 --instruction 12 --profile doorbell.toml  # which operator
@@ -144,7 +147,7 @@ _EXITS: Final = {
         "memory-plan": (Exit.MEMORY,),
         "oplist decode": (Exit.PROFILE, Exit.MODEL),
         "headers clean": (Exit.PROFILE,),
-        "run test evaluate package": (*_BUILDS, Exit.MISMATCH),
+        "flash run test evaluate package": (*_BUILDS, Exit.MISMATCH),
         "compat": (Exit.MODEL, Exit.LOCK, Exit.INCOMPATIBLE),
         "update": (Exit.MODEL, Exit.TOOLCHAIN, Exit.LOCK, Exit.INCOMPATIBLE),
         "completion": (Exit.TOOLCHAIN,),
@@ -181,6 +184,7 @@ SYNONYMS: Final = {
         "init": "start add setup",
         "check": "lint validate",
         "inspect": "show info dump",
+        "flash": "program upload load burn",
         "targets": "ls list boards operators ops",
         "run": "exec infer simulate",
         "why": "explain",

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestrator.core.spelling import packed_version, parse_size
+from orchestrator.running.device import SERVERS, Device, device_of
 from orchestrator.update import MOST
 
 if TYPE_CHECKING:
@@ -50,6 +51,16 @@ port_number = _whole(1, 65_535, "a port from 1 to 65535")
 instruction_index = _whole(0, (1 << 32) - 1, "the index of an instruction", base=0)
 byte_count = _whole(0, _MOST_BYTES, f"a number of bytes from 0 to {_MOST_BYTES}")
 count = _whole(0, 1_000_000)
+
+
+def device(text: str) -> Device:
+    """A device such as `uart:/dev/ttyACM0`."""
+    with suppress(ValueError):
+        return device_of(text)
+    raise ArgumentTypeError(
+        f"{text!r} is not uart:PORT, gdb:HOST:PORT, probe, or one of"
+        f" {', '.join(f'probe:{name}' for name in SERVERS)}"
+    )
 
 
 def memory_size(text: str) -> int:

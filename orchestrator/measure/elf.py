@@ -39,6 +39,7 @@ _WRITE, _ALLOCATE, _EXECUTE = 1, 2, 4
 _PROGRAM: Final = 1
 # Debug information names every function, and nothing that runs uses it.
 _DEBUG: Final = ".debug_"
+_NARROW: Final = 32
 
 
 class Section(NamedTuple):
@@ -161,7 +162,19 @@ class ElfFile:
     @property
     def bits(self) -> int:
         """Bits of an address: 32 or 64."""
-        return 32 if self._form is _FORMS[1] else 64
+        return _NARROW if self._form is _FORMS[1] else 64
+
+    @property
+    def entry(self) -> int:
+        """Where it begins; on Arm, bit 0 says that it is Thumb code."""
+        (found,) = struct.unpack_from("<I" if self.bits == _NARROW else "<Q", self._data, 24)
+        return int(found)
+
+    def loaded(self) -> Iterator[tuple[int, bytes]]:
+        """What a programmer writes: addresses, and the bytes there."""
+        for section in self.sections:
+            if section.flags & _ALLOCATE and (data := self.contents(section)):
+                yield _load_address(section.address, self), data
 
     def contents(self, section: Section) -> bytes:
         """Bytes of a section; none if it is only memory."""

@@ -75,6 +75,18 @@ class UartTable(Table):
     )
 
 
+class ProbeTable(Table):
+    """What programs of debug probes call the board."""
+
+    pyocd: StrictStr = Field(default="", description="Target of pyOCD.", examples=["stm32f405rg"])
+    openocd: tuple[StrictStr, ...] = Field(
+        default=(),
+        description="Configuration files of OpenOCD.",
+        examples=[["interface/stlink.cfg", "target/stm32f4x.cfg"]],
+    )
+    jlink: StrictStr = Field(default="", description="Device of J-Link.", examples=["STM32F405RG"])
+
+
 class BoardTable(Table):
     """A board."""
 
@@ -101,6 +113,9 @@ class BoardTable(Table):
     qemu: QemuTable | None = Field(default=None, description="What emulates it.")
     uart: UartTable | None = Field(
         default=None, description="Over which firmware may speak to the host."
+    )
+    probe: ProbeTable | None = Field(
+        default=None, description="What programs of debug probes call it."
     )
     regions: tuple[BoardRegionTable, ...] = Field(description="Its memories.")
 

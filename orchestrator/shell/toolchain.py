@@ -290,6 +290,11 @@ def _missing(name: str, found: str, code: str = "toolchain-missing") -> Toolchai
     )
 
 
+def has_program(name: str) -> bool:
+    """Whether a program is on the PATH."""
+    return shutil.which(name) is not None
+
+
 def find_emulator(command: tuple[str, ...]) -> tuple[str, ...]:
     """An emulator's command with its program's absolute path.
 

@@ -166,6 +166,7 @@ class Board:
         flash_wait_states: Cycles that the core waits for flash after a taken branch;
             None if they are unknown.
         uart: Over which the runner may speak to the host; None: it has none.
+        probes: By program for debug probes: what it calls this board.
         is_own: A profile, or a file that it names, describes its memories.
         places: Memories of it that the profile chose for weights and code.
         whole: Its memories before the profile limited them; empty if it did not.
@@ -180,6 +181,7 @@ class Board:
     description: str = ""
     flash_wait_states: int | None = None
     uart: Uart | None = None
+    probes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     is_own: bool = False
     places: Places = NO_PLACES
     whole: tuple[Region, ...] = ()
@@ -237,6 +239,10 @@ def board_of(name: str, data: Mapping[str, Any]) -> Board:
         description=str(data.get("description", "")),
         flash_wait_states=data.get("flash_wait_states"),
         uart=uart_of(data["uart"]) if "uart" in data else None,
+        probes=tuple(
+            (name, (part,) if isinstance(part, str) else tuple(part))
+            for name, part in data.get("probe", {}).items()
+        ),
     )
 
 

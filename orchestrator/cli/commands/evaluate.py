@@ -26,7 +26,7 @@ from orchestrator.build.on_host import (
     with_programs,
 )
 from orchestrator.cli.commands.current import make_current
-from orchestrator.cli.commands.options import build_options
+from orchestrator.cli.commands.options import build_options, device_for
 from orchestrator.cli.commands.sampling import (
     Done,
     Firmware,
@@ -72,6 +72,7 @@ from orchestrator.evaluation.samples import Choice, DataSet
 from orchestrator.program.encode import write_program
 from orchestrator.program.program import Program
 from orchestrator.program.reader import read_program
+from orchestrator.running.device import Device
 from orchestrator.running.inputs import Problems, find_method
 from orchestrator.running.product import Product, ProductMethod, read_product
 from orchestrator.running.values import RunValue
@@ -153,7 +154,7 @@ def _evaluated(
         scales=in_scales,
         text="running",
     )
-    done = session.run(firmware, kept, resume=args.resume)
+    done = replace(session, on=target.on).run(firmware, kept, resume=args.resume)
     outputs = [_real(method, one, out_scales) for one in done.outputs]
     if metric in (None, TOP1):
         done = replace(done, labels=without_one_hot(done.labels, outputs[0][0]))
@@ -296,6 +297,7 @@ class _Target:
     firmware: bytes
     place: str
     programs: Mapping[str, Program]
+    on: Device | None
 
 
 def _target(args: Namespace, session: Session) -> _Target:
@@ -307,6 +309,12 @@ def _target(args: Namespace, session: Session) -> _Target:
     project, console = session.project, session.console
     shell = console.shell(session.reporter)
     is_host = project.profile.target.cpu == HOST
+    if args.on and args.emulator:
+        raise UsageError.wrong("--emulator is another place than --on", "leave one of them out")
+    if args.on and args.layers:
+        raise UsageError.wrong(
+            "--layers runs other firmware than the device has", "leave out --on, or --layers"
+        )
     if is_host and args.emulator:
         raise UsageError.of(
             "usage",
@@ -315,12 +323,14 @@ def _target(args: Namespace, session: Session) -> _Target:
             hint="leave it out",
         )
     programs = open_build(project, shell)[inputs.PROGRAMS]
-    if is_host or args.emulator:
+    on = None
+    if is_host or args.emulator or args.on:
         make_current(project, console)
         product = read_product(read_text_file(project.folder / "product.json"))
-        need_runnable(product)
+        on = device_for(args, project, product)
+        need_runnable(product, on)
         firmware = (project.folder / product.firmware).read_bytes()
-        place = product.board or project.profile.target.cpu
+        place = str(on) if on else product.board or project.profile.target.cpu
     else:
         # Kernels give the same bits on all targets, so the model runs on this machine;
         # exports stay those for the board.
@@ -332,7 +342,7 @@ def _target(args: Namespace, session: Session) -> _Target:
                 tuple(replace(d, hint=_NOT_HERE) for d in error.diagnostics)
             ) from error
         product, firmware, place = found.product, found.firmware, HOST
-    return _Target(product=product, firmware=firmware, place=place, programs=programs)
+    return _Target(product=product, firmware=firmware, place=place, programs=programs, on=on)
 
 
 def _real(

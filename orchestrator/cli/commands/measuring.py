@@ -15,6 +15,7 @@ from orchestrator.build.instrument import instrument
 from orchestrator.cli.console import Console
 from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
 from orchestrator.running.counting import counted, read_counts
+from orchestrator.running.device import Device
 from orchestrator.running.product import Product
 from orchestrator.running.protocol import CallResult, DeviceError
 from orchestrator.running.values import Call
@@ -43,12 +44,12 @@ class Measured:
 
 
 @contextmanager
-def running(console: Console, product: Product) -> Iterator[None]:
+def running(console: Console, product: Product, on: Device | None = None) -> Iterator[None]:
     """Show that the firmware runs, and since when."""
     with console.progress() as reporter:
         emulator = product.emulator_on(platform.machine())
         where = f"in QEMU, {product.board}" if product.board else "in QEMU"
-        where = where if emulator else "on this machine"
+        where = f"on {on}" if on else where if emulator else "on this machine"
         reporter.working(f"running {where}")
         yield
 

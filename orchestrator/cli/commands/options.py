@@ -6,10 +6,13 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.build import BuildOptions, ExportChoice, Project, load
-from orchestrator.build.project import piped_name
+from orchestrator.build import BuildOptions, ExportChoice, Project, inputs, load
+from orchestrator.build.on_device import ready_device
+from orchestrator.build.project import open_build, piped_name
 from orchestrator.cli.command_table import COMMANDS
 from orchestrator.errors import UsageError
+from orchestrator.running.device import Device
+from orchestrator.running.product import Product
 
 
 def build_options(args: Namespace) -> BuildOptions:
@@ -59,6 +62,17 @@ def options_of(options: BuildOptions, profile: Path) -> BuildOptions:
     if options.locked:
         raise no_place_for_lock()
     return replace(options, write_lock=False)
+
+
+def device_for(args: Namespace, project: Project, product: Product) -> Device | None:
+    """The device that `--on` names, with what the profile's board says about it.
+
+    Raises:
+        OrchestratorError: The board cannot be reached so.
+    """
+    if args.on is None:
+        return None
+    return ready_device(args.on, open_build(project)[inputs.TARGET].board, product)
 
 
 def no_place_for_lock() -> UsageError:

@@ -11,7 +11,7 @@ from orchestrator.build.firmware import carry_out, need_runnable
 from orchestrator.build.judging import product_of, read_bytes, scenario_of
 from orchestrator.cli.commands.current import make_current, need_current
 from orchestrator.cli.commands.measuring import measure, running
-from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.options import device_for, project_of
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
 from orchestrator.cli.outputs import would_overwrite
@@ -39,7 +39,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     project = project_of(args)
     (need_current if args.no_build else make_current)(project, console)
     product = product_of(project)
-    need_runnable(product)
+    on = device_for(args, project, product)
+    need_runnable(product, on)
+    if args.costs and on:
+        raise UsageError.wrong("--profile counts in an emulator", "leave out --on")
     read: list[str] = []
     calls, tolerance = _calls(args, product, read)
     _check_outputs(args.output_dir, read)
@@ -52,8 +55,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
         # Resolved: a build that ends meanwhile moves the link, and the run would read
         # another file.
         firmware = (project.folder / product.firmware).resolve()
-        with running(console, product):
-            results = carry_out(product, firmware, calls, timeout_s=args.timeout).results
+        with running(console, product, on):
+            answer = carry_out(product, firmware, calls, timeout_s=args.timeout, on=on)
+        results = answer.results
     if args.output_dir is not None:
         for name, data in output_files(results):
             write_atomic(args.output_dir / name, data)

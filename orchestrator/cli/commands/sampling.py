@@ -45,6 +45,7 @@ from orchestrator.evaluation.samples import (
     loader_data,
 )
 from orchestrator.evaluation.tables import arrow_data, csv_data
+from orchestrator.running.device import Device
 from orchestrator.running.product import Product, ProductMethod
 from orchestrator.running.protocol import DeviceError
 from orchestrator.running.report import Ran
@@ -118,6 +119,7 @@ class Session:
         console: Gets notes.
         timeout_s: How long one sample may take.
         data: The samples.
+        on: The device that runs them; None: this machine or an emulator.
     """
 
     project: Project
@@ -125,6 +127,7 @@ class Session:
     console: Console
     timeout_s: float
     data: DataSet
+    on: Device | None = None
 
     def run(self, firmware: Firmware, file: Path, *, resume: bool) -> Done:
         """Run all samples; outputs are kept in a file as they come.
@@ -213,6 +216,7 @@ class Session:
                     program,
                     [call for _, _, call in batch],
                     timeout_s=self.timeout_s,
+                    on=self.on,
                 )
                 for (name, digest, call), result in zip(batch, results, strict=False):
                     if result.error is not DeviceError.Ok:

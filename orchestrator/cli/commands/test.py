@@ -17,10 +17,10 @@ from orchestrator.build.judging import (
 )
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.measuring import running
-from orchestrator.cli.commands.options import project_of
+from orchestrator.cli.commands.options import device_for, project_of
 from orchestrator.cli.commands.workspace import needs_profile, run_workspace
 from orchestrator.cli.console import Console
-from orchestrator.errors import ExitCode
+from orchestrator.errors import ExitCode, UsageError
 from orchestrator.fleet.outcome import Kind
 from orchestrator.plain_table import table_lines
 
@@ -29,6 +29,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     """Compare the product with its program, and show a line for each method."""
     if not needs_profile(args, args.profile):
         return run_workspace(args, console, Kind.TEST)
+    if args.bisect and args.on:
+        raise UsageError.wrong(
+            "--bisect runs other firmware than the device has", "leave out --on, or --bisect"
+        )
     project = project_of(args)
     make_current(project, console)
     product = product_of(project)
@@ -36,9 +40,10 @@ def run(args: Namespace, console: Console) -> ExitCode:
     trial = replace(
         trial_of(project.profile),
         timeout_s=args.timeout,
+        on=device_for(args, project, product),
         **{key: value for key, value in given.items() if value is not None},
     )
-    with console.progress() as reporter, running(console, product):
+    with console.progress() as reporter, running(console, product, trial.on):
         verdict = judge(project, trial, console.shell(reporter))
     causes: dict[str, str] = {}
     if args.bisect and not verdict.is_equal:

@@ -96,7 +96,7 @@ AFTER = (
         (
             "check x.toml --frozen",
             "unrecognized arguments: --frozen",
-            "--frozen is an option of build, run, test, evaluate, report, package,"
+            "--frozen is an option of build, run, test, flash, evaluate, report, package,"
             " sbom, provenance",
         ),
         (

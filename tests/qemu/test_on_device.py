@@ -1,0 +1,160 @@
+"""Firmware behind a GDB server: written, compared and run, in QEMU in place of a board."""
+
+from __future__ import annotations
+
+import socket
+import stat
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from orchestrator.targets.boards import BOARDS
+from tests.conftest import CORPUS
+from tests.product import Product, make_product
+from tests.tools import need_emulator, need_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
+
+BOARD = "netduinoplus2"
+OTHERS = ("stm32vldiscovery", "microbit", "mps3-an547", "sifive-e", "virt-rv64")
+"""A core with and without FPU, an M0, an M55; RISC-V whose boot ROM runs first, and 64 bits."""
+
+
+def _built(
+    folder: Path, board: str = BOARD, case: str = "add_mul", *, toolchain: str = "zig"
+) -> Product:
+    cpu = BOARDS[board].cpu
+    need_toolchain(cpu, toolchain)
+    need_emulator(cpu)
+    libraries = '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
+    product = make_product(folder, case, cpu=cpu, toolchain=toolchain, extra=libraries)
+    text = product.profile.read_text()
+    product.profile.write_text(text.replace("[target]\n", f'[target]\nboard = "{board}"\n'))
+    assert product.run("build") == 0
+    return product
+
+
+def _qemu(board: str, port: int) -> list[str]:
+    program, *words = BOARDS[board].emulator
+    return [program, *words, "-S", "-gdb", f"tcp:127.0.0.1:{port}"]
+
+
+@contextmanager
+def _device(board: str = BOARD) -> Iterator[str]:
+    """An empty board behind QEMU's GDB server."""
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        port = any_port.getsockname()[1]
+    with subprocess.Popen(_qemu(board, port)) as emulator:
+        try:
+            end = time.monotonic() + 60
+            while time.monotonic() < end:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.02)
+            yield f"gdb:127.0.0.1:{port}"
+        finally:
+            emulator.kill()
+
+
+@pytest.mark.parametrize("board", OTHERS)
+def test_a_board_gives_what_executorch_gives(board: str, tmp_path: Path) -> None:
+    product = _built(tmp_path, board, toolchain="gnu" if board == "microbit" else "zig")
+    scenario = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
+    with _device(board) as device:
+        assert product.run("flash", "--on", device, "--yes") == 0
+        for _ in range(2):  # a run leaves the board as the next one needs it
+            assert product.run("run", "--on", device, *scenario) == 0
+
+
+def test_every_command_that_runs_firmware_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    product = _built(tmp_path, case="kws_dscnn_int8_m4")
+    samples = np.random.default_rng(1).normal(size=(5, 1, 49, 10)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", inputs=samples, labels=np.arange(5))
+    with _device() as device:
+        assert product.run("flash", "--on", device, "--yes") == 0
+        assert product.run("test", "--on", device) == 0
+        data = ("--data", str(tmp_path / "data.npz"))
+        assert product.run("evaluate", "--on", device, *data) == 0
+    assert "5 samples" in capsys.readouterr().out
+
+
+def test_another_firmware_is_not_taken_for_this_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = _built(tmp_path / "one"), _built(tmp_path / "other", case="mul_add_broadcast")
+    scenario = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
+    with _device() as device:
+        assert one.run("run", "--on", device, *scenario) == 10  # it is empty
+        assert "other-firmware" in capsys.readouterr().err
+        assert other.run("flash", "--on", device, "--yes") == 0
+        assert one.run("run", "--on", device, *scenario) == 10
+        assert "other-firmware" in capsys.readouterr().err
+        assert one.run("flash", "--on", device, "--yes") == 0
+        assert one.run("run", "--on", device, *scenario) == 0
+
+
+def test_nothing_is_written_without_a_yes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    product = _built(tmp_path)
+    with _device() as device:
+        assert product.run("flash", "--on", device) == 2
+        said = capsys.readouterr().err
+        assert "not-confirmed" in said
+        assert "bytes to flash at 0x08000000" in said
+        scenario = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
+        assert product.run("run", "--on", device, *scenario) == 10
+        assert "other-firmware" in capsys.readouterr().err
+
+
+def test_a_probe_is_served_by_its_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fake `pyocd`: QEMU behind the arguments that pyOCD's documentation has."""
+    product = _built(tmp_path)
+    board = (tmp_path / "own.toml").resolve()
+    text = next((CORPUS.parents[2] / "orchestrator/targets/board_files").glob(f"{BOARD}.toml"))
+    board.write_text(text.read_text().replace("[qemu]", '[probe]\npyocd = "part"\n[qemu]'))
+    profile = product.profile.read_text()
+    product.profile.write_text(profile.replace(f'"{BOARD}"', '"own.toml"'))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake = programs / "pyocd"
+    fake.write_text(
+        f"#!{sys.executable}\nimport os, sys\n"
+        "assert sys.argv[1:5] == ['gdbserver', '--target', 'part', '--port'], sys.argv\n"
+        f"command = {_qemu(BOARD, 0)!r}\n"
+        "os.execvp(command[0], [w.replace(':0', ':' + sys.argv[5]) for w in command]"
+        f" + ['-kernel', {str(product.out / 'firmware.elf')!r}])\n"
+    )
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    assert product.run("flash", "--on", "probe", "--yes") == 0
+    assert product.run("test", "--on", "probe:pyocd") == 0
+    fake.write_text("#!/bin/sh\necho no probe is connected >&2; exit 1\n")
+    capsys.readouterr()
+    assert product.run("test", "--on", "probe") == 7
+    assert "no probe is connected" in capsys.readouterr().err
+
+
+def test_a_server_that_goes_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    product = _built(tmp_path)
+    with _device() as device:
+        pass
+    assert product.run("flash", "--on", device, "--yes") == 7
+    said = capsys.readouterr().err
+    assert "probe-failed" in said
+    assert "Traceback" not in said
