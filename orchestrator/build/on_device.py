@@ -19,7 +19,7 @@ from orchestrator.running.product import Product
 from orchestrator.running.semihosting import Semihost
 from orchestrator.shell import process
 from orchestrator.shell.gdb_remote import Remote, RemoteError, connected
-from orchestrator.shell.toolchain import has_program
+from orchestrator.shell.toolchain import program_beside
 from orchestrator.targets.boards import Board
 
 # Seconds, chosen by hand: a probe's program looks for its probe, and connects.
@@ -135,14 +135,15 @@ def _probe(device: Device, board: Board) -> Device:
     parts = dict(board.probes)
     names = [device.place] if device.place else [*SERVERS]
     for name in names:
-        if name in parts and has_program(SERVERS[name][0]):
+        if name in parts and program_beside(SERVERS[name][0]):
             return replace(device, place=name, part=parts[name])
     known = ", ".join(f"{name} ({SERVERS[name][0]})" for name in names if name in parts)
     raise ToolchainError.of(
         "no-probe",
         f"no program for a debug probe of {board.name} is here",
         expected=known or "pyocd, openocd or jlink in [probe] of the board's file",
-        hint="install one, or start its GDB server and name that: --on gdb:HOST:PORT"
+        hint="install one, such as pip install 'pte-orchestrator[probe]', or start its GDB"
+        " server and name that: --on gdb:HOST:PORT"
         if known
         else "start a GDB server and name it: --on gdb:HOST:PORT",
     )
@@ -187,18 +188,19 @@ def _served(device: Device, stack: ExitStack) -> tuple[tuple[str, int], Callable
     def said() -> str:
         return log.read_text(errors="replace").strip()[-2000:]
 
-    command = device.command(port)
+    name, *words = device.command(port)
+    command = (program_beside(name) or name, *words)
     try:
         started = process.started(command, cwd=work, stdout=output, stderr=output, ask_first=True)
         server = stack.enter_context(started)
     except OSError as error:
-        raise RemoteError(f"{command[0]} does not start: {error}") from error
+        raise RemoteError(f"{name} does not start: {error}") from error
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), _STEP_S):
             return ("127.0.0.1", port), said
         time.sleep(_STEP_S)
-    raise RemoteError(f"{command[0]} does not serve GDB: {said() or 'it said nothing'}")
+    raise RemoteError(f"{name} does not serve GDB: {said() or 'it said nothing'}")
 
 
 def flash(device: Device, image: Image, done: Callable[[int], None], *, starts: bool) -> None:

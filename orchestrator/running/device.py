@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 SERVERS: Final = {
-    "pyocd": ("pyocd", "gdbserver", "--target", "{part}", "--port", "{port}"),
+    "pyocd": ("pyocd", "gdbserver", "--no-wait", "--target", "{part}", "--port", "{port}"),
     "openocd": ("openocd", "-c", "gdb_port {port}; tcl_port disabled; telnet_port disabled"),
     "jlink": (
         *("JLinkGDBServerCLExe", "-nogui", "-silent", "-if", "SWD"),

@@ -290,9 +290,9 @@ def _missing(name: str, found: str, code: str = "toolchain-missing") -> Toolchai
     )
 
 
-def has_program(name: str) -> bool:
-    """Whether a program is on the PATH."""
-    return shutil.which(name) is not None
+def program_beside(name: str) -> str | None:
+    """The path of a program: on the PATH, or installed with this one by pip."""
+    return shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
 
 
 def find_emulator(command: tuple[str, ...]) -> tuple[str, ...]:

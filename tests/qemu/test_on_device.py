@@ -135,9 +135,10 @@ def test_a_probe_is_served_by_its_program(
     fake = programs / "pyocd"
     fake.write_text(
         f"#!{sys.executable}\nimport os, sys\n"
-        "assert sys.argv[1:5] == ['gdbserver', '--target', 'part', '--port'], sys.argv\n"
+        "words = ['gdbserver', '--no-wait', '--target', 'part', '--port']\n"
+        "assert sys.argv[1:6] == words, sys.argv\n"
         f"command = {_qemu(BOARD, 0)!r}\n"
-        "os.execvp(command[0], [w.replace(':0', ':' + sys.argv[5]) for w in command]"
+        "os.execvp(command[0], [w.replace(':0', ':' + sys.argv[6]) for w in command]"
         f" + ['-kernel', {str(product.out / 'firmware.elf')!r}])\n"
     )
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)

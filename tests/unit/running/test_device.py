@@ -56,7 +56,7 @@ def test_addresses_of_a_server() -> None:
 @pytest.mark.parametrize(
     ("name", "command"),
     [
-        ("pyocd", "pyocd gdbserver --target stm32f405rg --port 99"),
+        ("pyocd", "pyocd gdbserver --no-wait --target stm32f405rg --port 99"),
         (
             "openocd",
             "openocd -c|gdb_port 99; tcl_port disabled; telnet_port disabled"
@@ -65,7 +65,7 @@ def test_addresses_of_a_server() -> None:
     ],
 )
 def test_programs_of_probes(name: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.build.on_device.has_program", lambda _: True)
+    monkeypatch.setattr("orchestrator.build.on_device.program_beside", str)
     before, _, rest = command.partition("|")
     middle, _, after = rest.partition("|")
     words = (*before.split(), *([middle] if middle else []), *after.split())
@@ -73,13 +73,16 @@ def test_programs_of_probes(name: str, command: str, monkeypatch: pytest.MonkeyP
 
 
 def test_the_first_program_that_is_installed_serves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.build.on_device.has_program", "openocd".__eq__)
+    monkeypatch.setattr(
+        "orchestrator.build.on_device.program_beside",
+        lambda name: name if name == "openocd" else None,
+    )
     assert ready_device(Device(Reach.PROBE, ""), BOARD, PRODUCT).place == "openocd"
 
 
 @pytest.mark.parametrize("place", ["", "jlink", "pyocd"])
 def test_no_program_is_here(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.build.on_device.has_program", lambda _: False)
+    monkeypatch.setattr("orchestrator.build.on_device.program_beside", lambda _: None)
     with pytest.raises(OrchestratorError) as raised:
         ready_device(Device(Reach.PROBE, place), BOARD, PRODUCT)
     assert raised.value.diagnostics[0].code == "no-probe"
