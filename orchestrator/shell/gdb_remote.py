@@ -83,6 +83,7 @@ class Remote:
         self._has_map = b"qXfer:memory-map:read+" in features
         if b"qXfer:features:read+" in features:  # QEMU has single registers for those who ask
             self.ask(b"qXfer:features:read:target.xml:0,%x" % self._chunk)
+        self._continue = b"vCont;c" if b";c" in self.ask(b"vCont?") else b"c"
         self.ask(b"?")
 
     def ask(self, question: bytes, timeout_s: float = _ANSWER_S) -> bytes:
@@ -189,7 +190,7 @@ class Remote:
 
     def go(self) -> None:
         """Let the target run; `answer` gives why it halts."""
-        self.tell(b"c")
+        self.tell(self._continue)
 
     def leave(self) -> None:
         """Let the target run on, without us."""
