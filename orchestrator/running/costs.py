@@ -188,17 +188,21 @@ class CycleEstimate:
         cpu: The core.
         timing: Its cycles.
         wait_states: Of the flash; None if they are unknown, and then not counted.
+        data_wait_states: Of the memory of tensors, likewise.
     """
 
     cpu: str
     timing: Timing
     wait_states: int | None = None
+    data_wait_states: int | None = None
 
     def cycles(self, events: Sequence[int]) -> int:
         """Cycles of a part of the run; 0 without events."""
         if not events:
             return 0
-        return self.timing.estimated(events, wait_states=self.wait_states or 0)
+        return self.timing.estimated(
+            events, wait_states=self.wait_states or 0, data_wait_states=self.data_wait_states or 0
+        )
 
     @property
     def assumption(self) -> str:
@@ -210,6 +214,8 @@ class CycleEstimate:
                 flash = "memory without wait states"
             case count:
                 flash = f"{count} wait states of the flash after each taken branch"
+        if self.data_wait_states:
+            flash += f", {self.data_wait_states} at each load and store"
         return f"cycles are an estimate for {self.cpu}: {flash}" + (
             ", averages where instructions pair" if self.timing.is_coarse else ""
         )
@@ -282,7 +288,7 @@ def cost_data(
     if estimate:
         events = zip(Event, costs.total_events, strict=False)
         about["cycle_estimate"] = {
-            **picked(estimate, "cpu", "wait_states"),
+            **picked(estimate, "cpu", "wait_states", "data_wait_states"),
             **picked(estimate.timing, "is_coarse", "source"),
             "assumption": estimate.assumption,
             "total": estimate.cycles(costs.total_events),

@@ -3,7 +3,7 @@
 An emulator counts what is executed; it has no clock. A core that executes in order
 needs a number of cycles for each instruction that mostly depends on the instruction
 alone. Those numbers are here, by kind of instruction, with their sources. Memory is
-taken to answer at once, so an estimate is what a device needs at best.
+taken to answer at once, but for the wait states that the profile or the board has.
 """
 
 from __future__ import annotations
@@ -60,6 +60,13 @@ class Event(IntEnum):
     """Branches that are taken, calls and returns; not LOOP_END."""
 
 
+# Registers of a load or store of several are as many accesses, pairs of a gather too.
+_ACCESSES: Final = (
+    *(Event.LOAD, Event.STORE, Event.MORE_REGISTERS),
+    *(Event.VECTOR_MEMORY, Event.VECTOR_GATHER),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """Cycles of a core.
@@ -78,18 +85,24 @@ class Timing:
     kernels: Mapping[str, float]
     is_coarse: bool = False
 
-    def estimated(self, events: Sequence[int], *, wait_states: int = 0) -> int:
+    def estimated(
+        self, events: Sequence[int], *, wait_states: int = 0, data_wait_states: int = 0
+    ) -> int:
         """Cycles for what was counted.
 
         Args:
             events: Counts by `Event`.
             wait_states: Of the flash: cycles that the first instruction after a taken
                 branch waits. What follows is taken to be fetched ahead.
+            data_wait_states: Of the memory of tensors: cycles that each load and store
+                waits. Loads of constants and of the stack count too, as events do not
+                say where they go.
         """
         cycles = sum(
             count * self.cycles.get(Event(event), 0.0) for event, count in enumerate(events)
         )
-        return round(cycles + wait_states * events[Event.TAKEN])
+        cycles += wait_states * events[Event.TAKEN]
+        return round(cycles + data_wait_states * sum(events[event] for event in _ACCESSES))
 
 
 _CORES: Final = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m55")
