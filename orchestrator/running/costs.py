@@ -220,6 +220,20 @@ class CycleEstimate:
             ", averages where instructions pair" if self.timing.is_coarse else ""
         )
 
+    @property
+    def accuracy(self) -> str:
+        """What devices took, where that was published."""
+        if not self.timing.compared:
+            return f"no estimate for {self.cpu} was compared with a device"
+        found = ", ".join(
+            f"{c.least:.2f}{f' to {c.most:.2f}' if c.most > c.least else ''} in {c.layers}"
+            for c in self.timing.compared
+        )
+        return (
+            f"devices took {found.replace(' in ', ' times as many in ', 1)}, with kernels of"
+            " CMSIS-NN; other layers were not compared"
+        )
+
 
 # Hosts' clocks count nanoseconds, of which a table has too many digits.
 _SCALE: Final = {NANOSECONDS: (1000, 1, "us"), INSTRUCTIONS: (1, 0, "instructions")}
@@ -259,7 +273,8 @@ def cost_table(
         row("load", costs.loads, costs.load, costs.load_events, percent=False),
     ]
     lines = table_lines(rows, right=range(1, len(rows[0])))
-    return "\n".join([*lines, *([estimate.assumption] if estimate else []), ""])
+    about = [estimate.assumption, estimate.accuracy] if estimate else []
+    return "\n".join([*lines, *about, ""])
 
 
 def _percent(part: int, whole: int) -> float:
@@ -290,7 +305,8 @@ def cost_data(
         about["cycle_estimate"] = {
             **picked(estimate, "cpu", "wait_states", "data_wait_states"),
             **picked(estimate.timing, "is_coarse", "source"),
-            "assumption": estimate.assumption,
+            **picked(estimate, "assumption", "accuracy"),
+            "compared": [picked(c, "layers", "least", "most") for c in estimate.timing.compared],
             "total": estimate.cycles(costs.total_events),
             "events": {event.name.lower(): count for event, count in events},
         }
