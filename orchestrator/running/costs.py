@@ -211,7 +211,7 @@ class CycleEstimate:
             case None:
                 flash = "flash wait states unknown, none counted"
             case 0:
-                flash = "memory without wait states"
+                flash = f"{'flash' if self.data_wait_states else 'memory'} without wait states"
             case count:
                 flash = f"{count} wait states of the flash after each taken branch"
         if self.data_wait_states:

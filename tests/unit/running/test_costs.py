@@ -152,6 +152,9 @@ def test_the_table_with_cycles() -> None:
     waiting = replace(estimate, wait_states=4)
     slow = replace(waiting, data_wait_states=1)
     assert slow.assumption.endswith(" after each taken branch, 1 at each load and store")
+    assert replace(slow, wait_states=0).assumption.endswith(
+        ": flash without wait states, 1 at each load and store"
+    )
     assert slow.cycles(_events(data=60, load=40, taken=9)) == 158 + 4 * 9 + 40
     data: dict[str, Any] = cost_data(costs, OPERATORS, {0: ("m", "forward")}, waiting)
     assert [o["cycles"] for o in data["operators"]] == [1600, 1558 + 4 * 9]
