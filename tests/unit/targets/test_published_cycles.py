@@ -58,6 +58,9 @@ def test_what_is_said_of_a_core_is_what_was_compared(cpu: str) -> None:
         for kind in kinds
         for found in [_ratios(cpu, kind)]
     }
+    for c in TIMINGS[cpu].compared:
+        text = f"{c.least:.2f} to {c.most:.2f}" if c.most > c.least else f"{c.least:.2f}"
+        assert f"| Cortex-{cpu[7:].upper()} | {c.layers} | {text} |\n" in PAGE
 
 
 def test_wait_states_of_data_do_not_explain_depthwise_convolutions() -> None:
