@@ -32,6 +32,7 @@ board = "mps3-an547"
 toolchain = "zig"
 optimize = "size"
 flash_wait_states = 0
+data_wait_states = 0
 unaligned = true
 float_abi = "hard"
 nonsecure_entries = true

@@ -127,7 +127,10 @@ def instrument(project: Project, shell: Shell) -> Instrument:
         operators={index: _operators(method) for index, method in enumerate(methods)},
         plan=None if is_host else _plan(build, report, product, methods, code),
         estimate=CycleEstimate(
-            cpu=target.cpu.name, timing=timing, wait_states=project.profile.target.flash_wait_states
+            cpu=target.cpu.name,
+            timing=timing,
+            wait_states=project.profile.target.flash_wait_states,
+            data_wait_states=project.profile.target.data_wait_states,
         )
         if timing
         else None,

@@ -110,6 +110,12 @@ class BoardTable(Table):
         "its full clock: for estimates of cycles. Default: unknown.",
         examples=[5],
     )
+    data_wait_states: WaitStates | None = Field(
+        default=None,
+        description="Cycles that the memory of tensors lets the core wait at each load and "
+        "store, likewise. Default: unknown.",
+        examples=[1],
+    )
     qemu: QemuTable | None = Field(default=None, description="What emulates it.")
     uart: UartTable | None = Field(
         default=None, description="Over which firmware may speak to the host."

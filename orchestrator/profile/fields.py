@@ -332,7 +332,7 @@ WaitStates = Annotated[
     only(
         range(_MOST_WAIT_STATES + 1).__contains__,
         expected=f"a number from 0 to {_MOST_WAIT_STATES}",
-        hint="write the latency that firmware sets for the flash of the chip",
+        hint="write the latency of the memory, in cycles of the core",
     ),
     Field(json_schema_extra={"minimum": 0, "maximum": _MOST_WAIT_STATES}),
 ]

@@ -169,6 +169,12 @@ class TargetTable(Table):
         "on it. Default: those of the board.",
         examples=[0],
     )
+    data_wait_states: WaitStates | None = Field(
+        default=None,
+        description="Cycles that the memory of tensors lets the core wait at each load and "
+        "store, for the same estimate. Default: those of the board.",
+        examples=[0],
+    )
     via: Annotated[Via, *choice(Via)] = Field(
         default=Via.SEMIHOSTING,
         description="How the firmware that the build makes reaches the host, for `run`, `test` and"
@@ -196,9 +202,10 @@ class TargetTable(Table):
                 "isa": self.isa or cpu.default_isa,
                 "board": self.board or cpu.default_board,
                 "toolchain": self.toolchain or toolchain,
-                "flash_wait_states": self.flash_wait_states
-                if "flash_wait_states" in self.written_keys or not board
-                else board.flash_wait_states,
+                **{
+                    key: getattr(self if key in self.written_keys or not board else board, key)
+                    for key in ("flash_wait_states", "data_wait_states")
+                },
             }
         )
 

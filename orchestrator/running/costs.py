@@ -188,17 +188,21 @@ class CycleEstimate:
         cpu: The core.
         timing: Its cycles.
         wait_states: Of the flash; None if they are unknown, and then not counted.
+        data_wait_states: Of the memory of tensors, likewise.
     """
 
     cpu: str
     timing: Timing
     wait_states: int | None = None
+    data_wait_states: int | None = None
 
     def cycles(self, events: Sequence[int]) -> int:
         """Cycles of a part of the run; 0 without events."""
         if not events:
             return 0
-        return self.timing.estimated(events, wait_states=self.wait_states or 0)
+        return self.timing.estimated(
+            events, wait_states=self.wait_states or 0, data_wait_states=self.data_wait_states or 0
+        )
 
     @property
     def assumption(self) -> str:
@@ -207,11 +211,27 @@ class CycleEstimate:
             case None:
                 flash = "flash wait states unknown, none counted"
             case 0:
-                flash = "memory without wait states"
+                flash = f"{'flash' if self.data_wait_states else 'memory'} without wait states"
             case count:
                 flash = f"{count} wait states of the flash after each taken branch"
+        if self.data_wait_states:
+            flash += f", {self.data_wait_states} at each load and store"
         return f"cycles are an estimate for {self.cpu}: {flash}" + (
             ", averages where instructions pair" if self.timing.is_coarse else ""
+        )
+
+    @property
+    def accuracy(self) -> str:
+        """What devices took, where that was published."""
+        if not self.timing.compared:
+            return f"no estimate for {self.cpu} was compared with a device"
+        found = ", ".join(
+            f"{c.least:.2f}{f' to {c.most:.2f}' if c.most > c.least else ''} in {c.layers}"
+            for c in self.timing.compared
+        )
+        return (
+            f"devices took {found.replace(' in ', ' times as many in ', 1)}, with kernels of"
+            " CMSIS-NN; other layers were not compared"
         )
 
 
@@ -253,7 +273,8 @@ def cost_table(
         row("load", costs.loads, costs.load, costs.load_events, percent=False),
     ]
     lines = table_lines(rows, right=range(1, len(rows[0])))
-    return "\n".join([*lines, *([estimate.assumption] if estimate else []), ""])
+    about = [estimate.assumption, estimate.accuracy] if estimate else []
+    return "\n".join([*lines, *about, ""])
 
 
 def _percent(part: int, whole: int) -> float:
@@ -282,9 +303,10 @@ def cost_data(
     if estimate:
         events = zip(Event, costs.total_events, strict=False)
         about["cycle_estimate"] = {
-            **picked(estimate, "cpu", "wait_states"),
+            **picked(estimate, "cpu", "wait_states", "data_wait_states"),
             **picked(estimate.timing, "is_coarse", "source"),
-            "assumption": estimate.assumption,
+            **picked(estimate, "assumption", "accuracy"),
+            "compared": [picked(c, "layers", "least", "most") for c in estimate.timing.compared],
             "total": estimate.cycles(costs.total_events),
             "events": {event.name.lower(): count for event, count in events},
         }

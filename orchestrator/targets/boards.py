@@ -165,6 +165,7 @@ class Board:
         description: What it is, in a few words.
         flash_wait_states: Cycles that the core waits for flash after a taken branch;
             None if they are unknown.
+        data_wait_states: Cycles that each load and store waits, likewise.
         uart: Over which the runner may speak to the host; None: it has none.
         probes: By program for debug probes: what it calls this board.
         is_own: A profile, or a file that it names, describes its memories.
@@ -180,6 +181,7 @@ class Board:
     emulator: tuple[str, ...]
     description: str = ""
     flash_wait_states: int | None = None
+    data_wait_states: int | None = None
     uart: Uart | None = None
     probes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     is_own: bool = False
@@ -238,6 +240,7 @@ def board_of(name: str, data: Mapping[str, Any]) -> Board:
         emulator=_qemu(qemu) if qemu else (),
         description=str(data.get("description", "")),
         flash_wait_states=data.get("flash_wait_states"),
+        data_wait_states=data.get("data_wait_states"),
         uart=uart_of(data["uart"]) if "uart" in data else None,
         probes=tuple(
             (name, (part,) if isinstance(part, str) else tuple(part))

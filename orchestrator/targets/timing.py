@@ -3,7 +3,7 @@
 An emulator counts what is executed; it has no clock. A core that executes in order
 needs a number of cycles for each instruction that mostly depends on the instruction
 alone. Those numbers are here, by kind of instruction, with their sources. Memory is
-taken to answer at once, so an estimate is what a device needs at best.
+taken to answer at once, but for the wait states that the profile or the board has.
 """
 
 from __future__ import annotations
@@ -60,6 +60,28 @@ class Event(IntEnum):
     """Branches that are taken, calls and returns; not LOOP_END."""
 
 
+# Registers of a load or store of several are as many accesses, pairs of a gather too.
+_ACCESSES: Final = (
+    *(Event.LOAD, Event.STORE, Event.MORE_REGISTERS),
+    *(Event.VECTOR_MEMORY, Event.VECTOR_GATHER),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What devices took, as a multiple of the estimate: measurements that were published.
+
+    Args:
+        layers: Which layers were compared.
+        least: The least of the quotients, rounded to two digits.
+        most: The greatest one.
+    """
+
+    layers: str
+    least: float
+    most: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """Cycles of a core.
@@ -71,25 +93,33 @@ class Timing:
             method/rows/costs.py estimates their count; 0 if the core has no such ISA.
         is_coarse: The core executes two instructions at once where it can, or its
             maker publishes no numbers: they are averages.
+        compared: By layers; empty if no device was compared.
     """
 
     cycles: Mapping[Event, float]
     source: str
     kernels: Mapping[str, float]
     is_coarse: bool = False
+    compared: tuple[Compared, ...] = ()
 
-    def estimated(self, events: Sequence[int], *, wait_states: int = 0) -> int:
+    def estimated(
+        self, events: Sequence[int], *, wait_states: int = 0, data_wait_states: int = 0
+    ) -> int:
         """Cycles for what was counted.
 
         Args:
             events: Counts by `Event`.
             wait_states: Of the flash: cycles that the first instruction after a taken
                 branch waits. What follows is taken to be fetched ahead.
+            data_wait_states: Of the memory of tensors: cycles that each load and store
+                waits. Loads of constants and of the stack count too, as events do not
+                say where they go.
         """
         cycles = sum(
             count * self.cycles.get(Event(event), 0.0) for event, count in enumerate(events)
         )
-        return round(cycles + wait_states * events[Event.TAKEN])
+        cycles += wait_states * events[Event.TAKEN]
+        return round(cycles + data_wait_states * sum(events[event] for event in _ACCESSES))
 
 
 _CORES: Final = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m55")
@@ -137,14 +167,34 @@ _KERNELS: Final = {
 of which Thumb-2 needs half."""
 
 
-def _timing(core: str, source: str, *, is_coarse: bool = False) -> Timing:
-    at = _CORES.index(core)
+# docs/cycles.md has the measurements; tests/unit/targets/test_published_cycles.py
+# computes these from what was counted for the same layers.
+_COMPARED: Final[Mapping[str, tuple[Compared, ...]]] = {
+    "cortex-m4": (
+        Compared(layers="fully connected layers", least=0.91, most=1.08),
+        Compared(layers="networks of convolutions", least=0.94, most=1.08),
+    ),
+    "cortex-m33": (
+        Compared(layers="fully connected layers", least=1.04, most=1.04),
+        Compared(layers="networks of convolutions", least=0.93, most=0.99),
+    ),
+    "cortex-m55": (
+        Compared(layers="convolutions", least=0.98, most=1.07),
+        Compared(layers="depthwise convolutions", least=1.10, most=1.36),
+    ),
+}
+"""By core."""
+
+
+def _timing(core: str, source: str, *, like: str = "", is_coarse: bool = False) -> Timing:
+    at = _CORES.index(like or core)
     cycles = {event: row[at] for event, row in _CYCLES.items() if row[at]}
     return Timing(
         cycles=MappingProxyType(cycles),
         source=source,
         kernels=MappingProxyType({isa: row[at] for isa, row in _KERNELS.items()}),
         is_coarse=is_coarse,
+        compared=_COMPARED.get(core, ()),
     )
 
 
@@ -172,9 +222,10 @@ TIMINGS: Mapping[str, Timing] = MappingProxyType(
             is_coarse=True,
         ),
         "cortex-m33": _timing(
-            "cortex-m4",
+            "cortex-m33",
             "no numbers of its own are published; those of Cortex-M4, whose scheduling"
             " model LLVM uses for both",
+            like="cortex-m4",
             is_coarse=True,
         ),
         "cortex-m55": _timing(

@@ -110,6 +110,8 @@ struct table {
 struct block {
   uint64_t begin, end;
   uint64_t* taken; /* counts a branch at its end; NULL for the end of a loop */
+  uint8_t first[2], last[2]; /* kinds of these instructions */
+  uint64_t* more; /* counts what the first one adds; NULL without events */
 };
 
 /* Code whose kinds of instructions are known. */
@@ -189,11 +191,26 @@ static bool leave(struct function* function, uint64_t at) {
   return true;
 }
 
+/* What an instruction adds as it follows another. */
+static bool is_neighbour(const uint8_t* before, const uint8_t* kind) {
+  return (before[1] & kind[1] & kOneAccess) != 0 && kind[0] == load;
+}
+
+static bool overlaps(const uint8_t* before, const uint8_t* kind) {
+  return (before[1] & kind[1] & kVector) != 0 && kind[0] != before[0];
+}
+
 static void on_block(unsigned int cpu, void* data) {
   (void)cpu;
   const struct block* block = data;
-  if (last != NULL && last->taken != NULL && block->begin != last->end)
-    ++*last->taken;
+  if (last != NULL && block->begin != last->end) {
+    if (last->taken != NULL) ++*last->taken;
+  } else if (last != NULL && block->more != NULL) {
+    /* A block also ends where a page of the emulator does, with the code going
+     * on. */
+    block->more[kNeighbour] += is_neighbour(last->last, block->first);
+    block->more[kOverlap] += overlaps(last->last, block->first);
+  }
   for (size_t i = 0; i < function_count; ++i) {
     struct function* function = &functions[i];
     if (leave(function, block->begin)) {
@@ -258,7 +275,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
   const struct qemu_plugin_insn* end = qemu_plugin_tb_get_insn(tb, size - 1);
   block->begin = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
   block->end = qemu_plugin_insn_vaddr(end) + qemu_plugin_insn_size(end);
-  block->taken = NULL;
+  block->taken = block->more = NULL;
+  memcpy(block->first, kind_at(block->begin), sizeof block->first);
   qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS,
                                        block);
   uint8_t before[2] = {0, 0};
@@ -271,18 +289,17 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
     }
     uint64_t* counts = is_inside ? inside.of : outside.of;
     const uint8_t* kind = kind_at(at);
-    const uint8_t both = before[1] & kind[1];
     count(insn, &counts[kind[0]], 1);
     if (events != 1) {
       uint64_t* more = counts + kinds;
       count(insn, &more[kMoreRegisters], kind[1] & kMoreMask);
-      count(insn, &more[kNeighbour],
-            (both & kOneAccess) != 0 && kind[0] == load);
-      count(insn, &more[kOverlap],
-            (both & kVector) != 0 && kind[0] != before[0]);
+      count(insn, &more[kNeighbour], is_neighbour(before, kind));
+      count(insn, &more[kOverlap], overlaps(before, kind));
+      if (i == 0) block->more = more;
       block->taken = kind[0] == loop_end ? NULL : &more[kTaken];
     }
     memcpy(before, kind, sizeof before);
+    memcpy(block->last, kind, sizeof block->last);
     if (!is_inside) continue;
     /* Reads and writes: QEMU 7.2 mistakes one for the other if asked for reads
      * only, and the executor writes to no instruction. */

@@ -184,7 +184,10 @@ ELSEWHERE = {
         ),
         "SBOM",
     ),
-    "target.flash_wait_states": "for estimates: tests/unit/running/test_costs.py",
+    **dict.fromkeys(
+        ("target.flash_wait_states", "target.data_wait_states"),
+        "for estimates: tests/unit/running/test_costs.py",
+    ),
     "target.float_abi": "the core here has one: tests/qemu/test_targets.py",
     "target.via": "the board here has no UART: tests/qemu/test_uart.py",
     "memory.weights": "needs two flash memories: tests/qemu/test_targets.py",

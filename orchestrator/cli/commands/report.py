@@ -155,7 +155,8 @@ def _with_costs(facts: ReportFacts, path: Path) -> ReportFacts:
         costs = {key: int(i["total"]) for key, i in rows.items()}
         estimate = found.get("cycle_estimate", {})
         cycles = {key: int(i["cycles"]) for key, i in rows.items() if estimate}
-        assumption = str(estimate.get("assumption", ""))
+        about = (estimate.get(key) for key in ("assumption", "accuracy"))
+        assumption = "; ".join(str(text) for text in about if text)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _bad_costs(path, f"{type(error).__name__}: {error}") from error
     unknown = sorted({key[:2] for key in costs} - methods)

@@ -103,6 +103,11 @@ def test_a_profile_names_its_own() -> None:
     assert [r.name for r in board.regions] == ["rom", "work"]
     assert profile.target.board == "boards/own.toml"
     assert profile.target.flash_wait_states == 3
+    assert profile.target.data_wait_states is None
+    slow = OWN.replace("flash", "data_wait_states = 1\nflash", 1)
+    assert _read(slow).target.data_wait_states == 1
+    own = _read(slow, PROFILE + "target.data_wait_states = 0\n")
+    assert (own.target.data_wait_states, own.target.flash_wait_states) == (0, 3)
     assert [path.as_posix() for path in profile.files] == ["p.toml", "boards/own.toml"]
 
 

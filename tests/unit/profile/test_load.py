@@ -92,6 +92,7 @@ def test_every_key() -> None:
         "toolchain": "zig",
         "optimize": Optimize.SIZE,
         "flash_wait_states": 0,
+        "data_wait_states": 0,
         "unaligned": True,
         "float_abi": "hard",
         "nonsecure_entries": True,

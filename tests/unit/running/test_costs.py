@@ -145,9 +145,17 @@ def test_the_table_with_cycles() -> None:
         "load               1        12,345           12,345       12,345\n"
         "cycles are an estimate for cortex-m4: flash wait states unknown,"
         " none counted\n"
+        "devices took 0.91 to 1.08 times as many in fully connected layers, 0.94 to 1.08 in"
+        " networks of convolutions, with kernels of CMSIS-NN; other layers were not compared\n"
     )
     assert replace(estimate, wait_states=0).assumption.endswith(": memory without wait states")
     waiting = replace(estimate, wait_states=4)
+    slow = replace(waiting, data_wait_states=1)
+    assert slow.assumption.endswith(" after each taken branch, 1 at each load and store")
+    assert replace(slow, wait_states=0).assumption.endswith(
+        ": flash without wait states, 1 at each load and store"
+    )
+    assert slow.cycles(_events(data=60, load=40, taken=9)) == 158 + 4 * 9 + 40
     data: dict[str, Any] = cost_data(costs, OPERATORS, {0: ("m", "forward")}, waiting)
     assert [o["cycles"] for o in data["operators"]] == [1600, 1558 + 4 * 9]
     assert [i["cycles"] for i in data["instructions"]] == [158 + 4 * 9, 1600, 1400]
@@ -156,6 +164,21 @@ def test_the_table_with_cycles() -> None:
     assert (about["cpu"], about["wait_states"]) == ("cortex-m4", 4)
     assert about["total"] == 3258 + 4 * 9
     assert about["events"]["divide"] == 200
+    assert about["accuracy"] == estimate.accuracy
+    assert about["compared"][0] == {"layers": "fully connected layers", "least": 0.91, "most": 1.08}
+    assert cost_data(costs, OPERATORS, {0: ("m", "forward")}, slow)["cycle_estimate"] == {
+        **about,
+        "assumption": slow.assumption,
+        "data_wait_states": 1,
+        "total": about["total"] + 40,
+    }
+
+
+def test_what_devices_took_is_said_or_that_none_was_compared() -> None:
+    said = {cpu: CycleEstimate(cpu=cpu, timing=t).accuracy for cpu, t in TIMINGS.items()}
+    assert said["cortex-m7"] == "no estimate for cortex-m7 was compared with a device"
+    assert " 1.04 times as many in fully connected layers" in said["cortex-m33"]
+    assert " 1.10 to 1.36 in depthwise convolutions, " in said["cortex-m55"]
 
 
 def test_the_table_of_times_is_in_microseconds() -> None:

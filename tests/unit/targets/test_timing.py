@@ -59,3 +59,14 @@ def test_wait_states_count_for_taken_branches() -> None:
     timing = TIMINGS["cortex-m4"]
     assert timing.estimated(events) == 10 * 2 - 4 + 3 * 2
     assert timing.estimated(events, wait_states=5) == 22 + 15
+
+
+def test_wait_states_of_data_count_for_loads_and_stores() -> None:
+    """One of several registers, as LDM, VLDM and PUSH, is one more access."""
+    events = [0] * len(Event)
+    events[Event.LOAD], events[Event.STORE], events[Event.MORE_REGISTERS] = 10, 4, 3
+    events[Event.VECTOR_MEMORY], events[Event.VECTOR_GATHER], events[Event.DATA] = 20, 6, 50
+    timing = TIMINGS["cortex-m55"]
+    without = 10 + 4 + 3 + 2 * 20 + 2 * 6 + 50
+    assert timing.estimated(events) == without
+    assert timing.estimated(events, data_wait_states=2) == without + 2 * (10 + 4 + 3 + 20 + 6)
