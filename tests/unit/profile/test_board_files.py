@@ -178,3 +178,16 @@ def test_a_board_without_uart_is_no_way_to_the_host() -> None:
     problem = _problem(OWN, PROFILE + 'target.via = "uart"\n')
     assert (problem.code, problem.message) == ("no-uart", "nothing is known of a UART of own")
     assert str(problem.where) == "p.toml:6"
+
+
+@pytest.mark.parametrize("digits", ["0", "0x00", "00 0", "zz"])
+def test_a_boot_loader_is_in_digits(digits: str) -> None:
+    problem = _problem(f'boot = "{digits}"\n{OWN}')
+    assert (problem.code, str(problem.where)) == ("bad-value", "boards/own.toml:1")
+    assert problem.hint == "`xxd -p FILE` writes them"
+
+
+@pytest.mark.parametrize("before", ["0x00000001", "0x80002000"])
+def test_a_boot_loader_has_room(before: str) -> None:
+    problem = _problem(f'boot = "0011"\n{OWN.replace("0x20000000", before)}')
+    assert problem.message == 'there is no room for boot in front of "rom"'
