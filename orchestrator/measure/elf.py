@@ -308,6 +308,16 @@ def read_firmware(data: bytes) -> Firmware:
     )
 
 
+def loaded_bytes(data: bytes) -> list[tuple[int, bytes]]:
+    """What is stored when a firmware is loaded: load addresses, and the bytes there."""
+    elf = ElfFile(data)
+    return [
+        (_load_address(section.address, elf), contents)
+        for section in elf.sections
+        if section.flags & _ALLOCATE and (contents := elf.contents(section))
+    ]
+
+
 def _memory_sections(elf: ElfFile) -> Iterator[ElfSection]:
     for section in elf.sections:
         if not section.flags & _ALLOCATE or section.size_bytes == 0:
