@@ -22,6 +22,7 @@ from orchestrator.errors import (
     ToolchainError,
     UsageError,
 )
+from orchestrator.profile.choices import Image
 from orchestrator.profile.tables import Profile
 from orchestrator.provenance.sbom import SBOM, STATEMENT
 from orchestrator.shell.build_folder import WORK, claim, copy_work, exclusive
@@ -159,7 +160,7 @@ def _named(lock: Lock) -> dict[str, str]:
 
 
 _KINDS = {
-    "firmware.elf": "firmware",
+    **{f"firmware.{ending}": "firmware" for ending in ("elf", *Image)},
     "report.json": "report",
     SBOM: "SBOM",
     STATEMENT: "provenance",

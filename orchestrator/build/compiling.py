@@ -29,15 +29,17 @@ from orchestrator.emit.compile import (
 )
 from orchestrator.emit.compile.archive import defined_symbols, linkable, own_symbols
 from orchestrator.emit.generate.names import hook_names
-from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError
+from orchestrator.emit.images import firmware_images
+from orchestrator.errors import CompileError, Diagnostic, RegionOverflowError, SourceSpan
 from orchestrator.measure import compare_dtypes, measure, report_json
+from orchestrator.measure.elf import loaded_bytes
 from orchestrator.measure.size import SizeReport
 from orchestrator.measure.stack import with_stacks
 from orchestrator.memory.plan import MemoryPlan, identifier
 from orchestrator.memory.product import link_overflow
 from orchestrator.method.checks import are_proved
 from orchestrator.method.compact import table_layout
-from orchestrator.profile.choices import Load
+from orchestrator.profile.choices import Image, Load
 from orchestrator.profile.kernels import DtypesTable
 from orchestrator.profile.tables import BudgetTable, IntegrityTable, ScratchTable, TraceTable
 from orchestrator.program.program import Program
@@ -283,11 +285,21 @@ def collect_report_facts(
     )
 
 
+def write_images(
+    *, compiled: Compiled, target: Target, images: Sequence[Image], span: Callable[..., SourceSpan]
+) -> dict[str, bytes]:
+    """The firmware in further formats, by path. Raises MemoryPlanError."""
+    if not images or target.board is None:
+        return {}
+    return firmware_images(loaded_bytes(compiled.firmware), images, target.board, span)
+
+
 def collect_outputs(
     *,
     name: str,
     commands: CompilePlan,
     compiled: Compiled,
+    firmware_images: Mapping[str, bytes],
     generated: Sequence[GeneratedFile],
     adapted: AdaptedModels,
     report: SizeReport,
@@ -322,7 +334,7 @@ def collect_outputs(
     files["report.html"] = page(report_page_facts).encode()
     files["build.ninja"] = commands.ninja.encode()
     files["compile_commands.json"] = commands_json
-    return files | adapted.files
+    return {**files, **firmware_images, **adapted.files}
 
 
 def _own_library(name: str, commands: CompilePlan, compiled: Compiled) -> bytes:

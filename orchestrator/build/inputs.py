@@ -116,7 +116,11 @@ NAME = setting("name", "name", lambda p: p.name)
 # (`DOCUMENTS` in table.py).
 PRODUCT = setting("product", "version", lambda p: (p.name, p.version, p.description))
 CARDS = by_model("cards", lambda m: m.card or CardTable())
-TARGET_CHOICE = setting("target_choice", "target", lambda p: p.target)
+# Images are made of what was linked: other formats let nothing else be made anew.
+TARGET_CHOICE = setting(
+    "target_choice", "target", lambda p: p.target.model_copy(update={"images": ()})
+)
+IMAGES = setting("images", "target", lambda p: p.target.images)
 NONSECURE = setting("nonsecure", "target", lambda p: p.target.nonsecure_entries)
 LOADS = by_model("loads", lambda m: m.load)
 PINS = by_model("pins", lambda m: m.pins)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError, UsageError
-from orchestrator.measure.elf import ARM, ElfFile
+from orchestrator.measure.elf import ARM, ElfFile, loaded_bytes
 from orchestrator.running.device import SERVERS, Device, Reach
 from orchestrator.running.product import Product
 from orchestrator.running.semihosting import Semihost
@@ -74,7 +74,7 @@ class Image:
         """The image of an ELF file that a build has made."""
         elf = ElfFile(firmware)
         core = _ARM if elf.machine == ARM else _RISCV
-        parts = sorted(elf.loaded())
+        parts = sorted(loaded_bytes(firmware))
         begin = {core.registers[2]: elf.entry}
         if elf.machine == ARM:  # the first word of the vector table
             begin[_STACK_POINTER] = int.from_bytes(parts[0][1][:4], "little")

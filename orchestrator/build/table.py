@@ -18,6 +18,7 @@ from orchestrator.build.compiling import (
     measure_product,
     plan_commands,
     write_commands_json,
+    write_images,
 )
 from orchestrator.build.documents import write_documents
 from orchestrator.build.engine import Value
@@ -116,6 +117,7 @@ REPORT_FACTS = VALUES.derived(run=collect_report_facts, gives="report_page_facts
 # An input without digests, as it has the absolute path of the build folder: no other
 # result may depend on it.
 COMMANDS_JSON = VALUES.input(run=write_commands_json, gives="commands_json")
+FIRMWARE_IMAGES = VALUES.derived(run=write_images, gives="firmware_images")
 OUTPUTS = VALUES.derived(run=collect_outputs, gives="outputs")
 
 # The lock: inputs and outputs of the build.

@@ -170,12 +170,6 @@ class ElfFile:
         (found,) = struct.unpack_from("<I" if self.bits == _NARROW else "<Q", self._data, 24)
         return int(found)
 
-    def loaded(self) -> Iterator[tuple[int, bytes]]:
-        """What a programmer writes: addresses, and the bytes there."""
-        for section in self.sections:
-            if section.flags & _ALLOCATE and (data := self.contents(section)):
-                yield _load_address(section.address, self), data
-
     def contents(self, section: Section) -> bytes:
         """Bytes of a section; none if it is only memory."""
         if section.kind == _NO_CONTENTS:
@@ -319,6 +313,16 @@ def read_firmware(data: bytes) -> Firmware:
             sorted(_memory_symbols(elf), key=lambda s: (s.address, s.size_bytes, s.name))
         ),
     )
+
+
+def loaded_bytes(data: bytes) -> list[tuple[int, bytes]]:
+    """What is stored when a firmware is loaded: load addresses, and the bytes there."""
+    elf = ElfFile(data)
+    return [
+        (_load_address(section.address, elf), contents)
+        for section in elf.sections
+        if section.flags & _ALLOCATE and (contents := elf.contents(section))
+    ]
 
 
 def _memory_sections(elf: ElfFile) -> Iterator[ElfSection]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
@@ -53,6 +54,14 @@ def _integer(low: int, high: int, hint: str) -> AfterValidator:
 
 _Word = Annotated[StrictInt, _integer(0, 0xFFFFFFFF, "write a number of 32 bits")]
 _Hertz = Annotated[StrictInt, _integer(0, 1_000_000_000, "write the clock in Hz")]
+_Bytes = Annotated[
+    StrictStr,
+    only(
+        re.compile(r"\s*([0-9A-Fa-f]{2}\s*)*", re.ASCII).fullmatch,
+        expected="bytes of two hexadecimal digits each",
+        hint="`xxd -p FILE` writes them",
+    ),
+]
 _Baud = Annotated[StrictInt, _integer(300, 4_000_000, "write bits per second")]
 
 
@@ -122,6 +131,21 @@ class BoardTable(Table):
     )
     probe: ProbeTable | None = Field(
         default=None, description="What programs of debug probes call it."
+    )
+    uf2_family: _Word | None = Field(
+        default=None,
+        description="Number of the device in UF2 files: uf2families.json of microsoft/uf2.",
+        examples=[0xE48BFF56],
+    )
+    uf2_start: Address = Field(
+        default=0,
+        description="First address that its UF2 boot loader leaves to firmware.",
+        examples=[0x2000],
+    )
+    boot: _Bytes = Field(
+        default="",
+        description="What images have in front of the first flash, in hexadecimal digits: a boot"
+        " loader that is not built.",
     )
     regions: tuple[BoardRegionTable, ...] = Field(description="Its memories.")
 
@@ -193,6 +217,18 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
                 where=document.span("uart"),
                 expected=f"the bits 0x{one.mask:X}",
                 hint="write another mask, a higher baud or a lower clock",
+            )
+    flash = next((r for r in board.regions if r.kind == "flash"), None)
+    if flash and board.boot:
+        start = board.image_start
+        if start < 0 or any(r.origin < flash.origin and start < r.end for r in board.regions):
+            yield Diagnostic.of(
+                "bad-value",
+                f"there is no room for boot in front of {shown(flash.name)}",
+                where=document.span("boot"),
+                found=f"{len(board.boot)} bytes in front of {flash.origin:#010x}",
+                expected="addresses from 0 on, and no memory there",
+                hint="correct boot or origin",
             )
     for cpu in (table.cpu, *table.also_runs):
         # The host and Linux cores: their programs are loaded by an operating system,

@@ -26,6 +26,14 @@ class Via(StrEnum):
     UART = "uart"
 
 
+class Image(StrEnum):
+    """A format of the firmware for programmers, drives and boot loaders."""
+
+    HEX = "hex"
+    BIN = "bin"
+    UF2 = "uf2"
+
+
 class Load(StrEnum):
     """How a model gets onto the device."""
 

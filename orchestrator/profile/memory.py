@@ -28,7 +28,7 @@ from orchestrator.profile.models import ModelTable
 from orchestrator.profile.paths import Facts
 from orchestrator.profile.source_map import FindSpan, KeyPath
 from orchestrator.profile.table import BrokenValueError, Table, sound
-from orchestrator.profile.target import TargetTable
+from orchestrator.profile.target import TargetTable, image_problems
 from orchestrator.targets.boards import (
     ARENA_ALIGNMENT,
     NO_PLACES,
@@ -250,7 +250,7 @@ def memory_problems(
     models: Callable[[], Iterable[ModelTable]],
     facts: Facts,
 ) -> Iterator[Diagnostic]:
-    """Problems of `[[memory.regions]]`, and of models that name a memory.
+    """Problems of `[[memory.regions]]`, and of models and images that need memories.
 
     Args:
         memory: The table.
@@ -263,6 +263,7 @@ def memory_problems(
     board = target.described_board
     if board is None:
         yield from _no_board(memory, models, target.cpu, facts)
+        yield from image_problems(target, None, facts)
         return
     # Memories that are wrong make every arena and pin wrong as well: what follows from
     # them is not told.
@@ -278,6 +279,7 @@ def memory_problems(
         yield from whole_map(memory.regions, full, facts.span)
     yield from _pins(models(), full, facts)
     yield from _places(memory, full, facts)
+    yield from image_problems(target, full, facts)
 
 
 def _recompute_problems(memory: MemoryTable, facts: Facts) -> Iterator[Diagnostic]:

@@ -16,11 +16,11 @@ from pydantic import (
 )
 
 from orchestrator.errors import Diagnostic, did_you_mean, nearest
-from orchestrator.profile.choices import Optimize, Via
+from orchestrator.profile.choices import Image, Optimize, Via
 from orchestrator.profile.fields import ReadFrom, WaitStates, bad_value, choice, problem, shown
 from orchestrator.profile.paths import Facts
 from orchestrator.profile.table import BrokenValueError, Table
-from orchestrator.targets.boards import Board, boards_of
+from orchestrator.targets.boards import UF2_SECTOR_BYTES, Board, boards_of
 from orchestrator.targets.cores import BOARDS, CPUS, FLOAT_ABIS, TOOLCHAINS
 
 SUFFIX: Final = ".toml"
@@ -181,6 +181,12 @@ class TargetTable(Table):
         " `evaluate`: `semihosting` through a debugger or emulator, or the `uart` of the board.",
         examples=["uart"],
     )
+    images: tuple[Annotated[Image, *choice(Image)], ...] = Field(
+        default=(),
+        description="Further files of the firmware: `hex` (Intel HEX), `bin` (its bytes alone) "
+        "and `uf2`, for programmers, drives and boot loaders: docs/targets.md.",
+        examples=[["hex", "uf2"]],
+    )
     nonsecure_entries: StrictBool = Field(
         default=False,
         description="Whether the build writes functions with which the non-secure side "
@@ -311,6 +317,48 @@ def via_problems(target: TargetTable, facts: Facts) -> Iterator[Diagnostic]:
             where=facts.span("target", "via"),
             **({"known": ", ".join(boards)} if boards else {}),
             hint="describe it in a board file: docs/targets.md" if board else "leave it out",
+        )
+
+
+def image_problems(target: TargetTable, board: Board | None, facts: Facts) -> Iterator[Diagnostic]:
+    """The problem of images that a board, with the memories of the profile, does not take."""
+    where = facts.span("target", "images")
+    if target.images and board is None:
+        yield Diagnostic.of(
+            "no-images",
+            f"programs of {target.cpu} have no images",
+            where=where,
+            expected="a cpu that has a board",
+            hint="leave images out: an operating system loads firmware.elf",
+        )
+    if board is None or Image.UF2 not in target.images:
+        return
+    start = board.image_start
+    if board.uf2_family is None:
+        yield Diagnostic.of(
+            "no-uf2-family",
+            f"no UF2 family is known of {board.name}",
+            where=where,
+            known=", ".join(b.name for b in BOARDS.values() if b.uf2_family),
+            hint="write uf2_family into a board file, or leave uf2 out: docs/targets.md",
+        )
+    elif start < board.uf2_start:
+        yield Diagnostic.of(
+            "bad-uf2-start",
+            f"firmware for {board.name} begins where its UF2 boot loader lies",
+            where=where,
+            found=f"{start:#010x}",
+            expected=f"{board.uf2_start:#010x} or behind it",
+            hint="describe the memory behind the boot loader in [[memory.regions]]",
+        )
+    elif start % UF2_SECTOR_BYTES:
+        yield Diagnostic.of(
+            "bad-uf2-start",
+            f"a UF2 file for {board.name} would erase what lies in front of the firmware",
+            where=where,
+            found=f"{start:#010x}",
+            expected=f"a multiple of {UF2_SECTOR_BYTES}, which are erased at once",
+            hint="write what lies in front as boot into a board file: docs/targets.md",
         )
 
 

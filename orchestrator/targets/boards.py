@@ -124,6 +124,14 @@ DEFAULT_STACK: Final = "4 KiB"
 """For the stack, where a board's file says nothing."""
 
 
+UF2_SECTOR_BYTES: Final = 4096
+"""What the RP2040's boot ROM erases at once: UF2 files begin with a sector, and fill it.
+
+Source: virtual_disk.c of pico-bootrom: it goes by numbers of blocks, not by addresses, so
+picotool's elf2uf2.cpp fills sectors as well.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
     """A memory of a board.
@@ -168,6 +176,9 @@ class Board:
         data_wait_states: Cycles that each load and store waits, likewise.
         uart: Over which the runner may speak to the host; None: it has none.
         probes: By program for debug probes: what it calls this board.
+        uf2_family: Number of the device in UF2 files; None: it has none.
+        uf2_start: First address that its UF2 boot loader leaves to firmware.
+        boot: Bytes that images have in front of the first flash.
         is_own: A profile, or a file that it names, describes its memories.
         places: Memories of it that the profile chose for weights and code.
         whole: Its memories before the profile limited them; empty if it did not.
@@ -184,6 +195,9 @@ class Board:
     data_wait_states: int | None = None
     uart: Uart | None = None
     probes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    uf2_family: int | None = None
+    uf2_start: int = 0
+    boot: bytes = b""
     is_own: bool = False
     places: Places = NO_PLACES
     whole: tuple[Region, ...] = ()
@@ -198,6 +212,11 @@ class Board:
             # table from.
             if r.name == self.places.code or (self.places.code is None and r.kind == "flash")
         )
+
+    @property
+    def image_start(self) -> int:
+        """The address at which images begin."""
+        return next(r.origin for r in self.regions if r.kind == "flash") - len(self.boot)
 
     @property
     def copies_code(self) -> bool:
@@ -246,6 +265,9 @@ def board_of(name: str, data: Mapping[str, Any]) -> Board:
             (name, (part,) if isinstance(part, str) else tuple(part))
             for name, part in data.get("probe", {}).items()
         ),
+        uf2_family=data.get("uf2_family"),
+        uf2_start=data.get("uf2_start", 0),
+        boot=bytes.fromhex(data.get("boot", "")),
     )
 
 

@@ -189,6 +189,7 @@ ELSEWHERE = {
         "for estimates: tests/unit/running/test_costs.py",
     ),
     "target.float_abi": "the core here has one: tests/qemu/test_targets.py",
+    "target.images": "made of what was linked: tests/qemu/test_images.py",
     "target.via": "the board here has no UART: tests/qemu/test_uart.py",
     "memory.weights": "needs two flash memories: tests/qemu/test_targets.py",
     **dict.fromkeys(

@@ -155,6 +155,7 @@ def test_without_passes_there_is_no_stage_prelink() -> None:
         (_new(inputs.TOOLCHAIN), FROM_COMPILE),
         (_new(inputs.NAME), FROM_GENERATE),
         (_new(inputs.TARGET_CHOICE), FROM_PRELINK),
+        (_new(inputs.IMAGES), {"lock"}),
         (_new(inputs.HOST_TOOLCHAIN), FROM_REPLAN),
         (_new(inputs.LOADS), FROM_PRELINK),
         (_new(inputs.PINS), FROM_PRELINK),

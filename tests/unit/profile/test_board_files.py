@@ -10,6 +10,7 @@ import pytest
 from orchestrator.errors import Diagnostic, ProfileError
 from orchestrator.profile import load
 from orchestrator.profile.board import read_board
+from orchestrator.profile.choices import Image
 from orchestrator.targets import boards
 from orchestrator.targets.boards import BOARDS
 from orchestrator.targets.uarts import Setting
@@ -182,4 +183,86 @@ def test_numbers_of_a_uart_are_in_their_range(line: str) -> None:
 def test_a_board_without_uart_is_no_way_to_the_host() -> None:
     problem = _problem(OWN, PROFILE + 'target.via = "uart"\n')
     assert (problem.code, problem.message) == ("no-uart", "nothing is known of a UART of own")
+    assert str(problem.where) == "p.toml:6"
+
+
+def _images(board: str, images: str, more: str = "") -> Profile:
+    return _read(board, f"{PROFILE}target.images = {images}\n{more}")
+
+
+def _image_problem(board: str, images: str = '["uf2"]', more: str = "") -> Diagnostic:
+    problem = _problem(board, f"{PROFILE}target.images = {images}\n{more}")
+    assert str(problem.where) == "p.toml:6"
+    return problem
+
+
+def test_images_have_known_formats() -> None:
+    assert _images(OWN, '["hex", "bin"]').target.images == (Image.HEX, Image.BIN)
+    problem = _image_problem(OWN, '["elf"]')
+    assert (problem.code, dict(problem.notes)["expected"]) == ("bad-value", "hex, bin, uf2")
+
+
+def test_a_uf2_file_needs_a_family() -> None:
+    problem = _image_problem(OWN)
+    assert (problem.code, problem.message) == ("no-uf2-family", "no UF2 family is known of own")
+    assert "rp2040" in dict(problem.notes)["known"]
+    assert _images(f"uf2_family = 1\n{OWN}", '["uf2"]').target.images == (Image.UF2,)
+
+
+def test_a_uf2_file_leaves_the_boot_loader_alone() -> None:
+    board = f"uf2_family = 1\nuf2_start = 0x20002000\n{OWN}"
+    problem = _image_problem(board)
+    assert (problem.code, problem.message) == (
+        "bad-uf2-start",
+        "firmware for own begins where its UF2 boot loader lies",
+    )
+    assert problem.notes == (("found", "0x20000000"), ("expected", "0x20002000 or behind it"))
+    behind = """
+[[memory.regions]]
+name = "rom"
+origin = 0x20002000
+size = "56 KiB"
+kind = "flash"
+
+[[memory.regions]]
+name = "work"
+origin = 0x80000000
+size = "8 KiB"
+kind = "ram"
+"""
+    assert _images(board, '["uf2"]', behind).target.images == (Image.UF2,)
+
+
+def test_a_uf2_file_begins_with_a_sector() -> None:
+    """The RP2040's has the second-stage boot loader in it, or it would be erased."""
+    board = f"uf2_family = 1\n{OWN.replace('0x20000000', '0x20000100')}"
+    problem = _image_problem(board)
+    assert (problem.code, problem.message) == (
+        "bad-uf2-start",
+        "a UF2 file for own would erase what lies in front of the firmware",
+    )
+    digits = "00 b5\n" * 128
+    profile = _images(f'boot = """{digits}"""\n{board}', '["uf2"]')
+    found = profile.target.described_board
+    assert found is not None
+    assert (found.boot, found.image_start) == (b"\0\xb5" * 128, 0x20000000)
+
+
+@pytest.mark.parametrize("digits", ["0", "0x00", "00 0", "zz"])
+def test_a_boot_loader_is_in_digits(digits: str) -> None:
+    problem = _problem(f'boot = "{digits}"\n{OWN}')
+    assert (problem.code, str(problem.where)) == ("bad-value", "boards/own.toml:1")
+    assert problem.hint == "`xxd -p FILE` writes them"
+
+
+@pytest.mark.parametrize("before", ["0x00000001", "0x80002000"])
+def test_a_boot_loader_has_room(before: str) -> None:
+    problem = _problem(f'boot = "0011"\n{OWN.replace("0x20000000", before)}')
+    assert problem.message == 'there is no room for boot in front of "rom"'
+
+
+def test_programs_for_linux_have_no_images() -> None:
+    profile = 'schema = 1\nname = "p"\nmodels = [{path = "a.pte"}]\n[target]\n'
+    problem = _problem(None, f'{profile}cpu = "host"\nimages = ["bin"]\n')
+    assert (problem.code, problem.message) == ("no-images", "programs of host have no images")
     assert str(problem.where) == "p.toml:6"

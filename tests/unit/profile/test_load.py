@@ -97,6 +97,7 @@ def test_every_key() -> None:
         "float_abi": "hard",
         "nonsecure_entries": True,
         "via": Via.SEMIHOSTING,
+        "images": (),
     }
     (model,) = profile.models
     assert (model.name, model.key, model.source) == ("person", "path", None)

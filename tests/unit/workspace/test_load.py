@@ -227,7 +227,7 @@ error[unknown-key]: unknown key "optimise" in [target]
    |
  6 | target.optimise = "size"
    = expected: cpu, isa, board, toolchain, unaligned, float_abi, flash_wait_states, \
-data_wait_states, via, nonsecure_entries, optimize
+data_wait_states, via, images, nonsecure_entries, optimize
    hint: did you mean "optimize"?
 """,
     ),
