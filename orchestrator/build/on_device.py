@@ -25,6 +25,8 @@ from orchestrator.targets.boards import Board
 # Seconds, chosen by hand: a probe's program looks for its probe, and connects.
 _START_S: Final = 20.0
 _STEP_S: Final = 0.1
+_DRIVE_INFO: Final = "INFO_UF2.TXT"
+"""A file that each such drive has. Source: microsoft/uf2, README."""
 _MOST_SITES: Final = 64
 """Requests of a firmware; more of these patterns are data."""
 
@@ -119,6 +121,12 @@ def need_reach(device: Device, product: Product) -> None:
     Raises:
         UsageError: It speaks by semihosting, or over a UART (`wrong-device`).
     """
+    if device.reach is Reach.UF2:
+        raise UsageError.of(
+            "wrong-device",
+            f"{device} takes firmware, and runs none",
+            hint="flash it, then name the board's serial port: --on uart:PORT",
+        )
     over_uart = device.reach is Reach.UART
     if over_uart != (product.via == "uart"):
         wanted = "uart" if over_uart else "semihosting"
@@ -223,6 +231,46 @@ def flash(device: Device, image: Image, done: Callable[[int], None], *, starts: 
         _reset(remote, image)
         if starts:
             remote.leave()
+
+
+def copy_to_drive(device: Device, file: Path) -> int:
+    """Copy a UF2 file to the drive of a boot loader; the bytes that were written.
+
+    Raises:
+        UsageError: The build has no such file, or the folder is no such drive (`wrong-device`).
+        ToolchainError: The drive takes no file (`probe-failed`).
+    """
+    drive = Path(device.place)
+    if not (drive / _DRIVE_INFO).is_file():
+        raise UsageError.of(
+            "wrong-device",
+            f"{drive} is not the drive of a UF2 boot loader",
+            expected=f"a folder with {_DRIVE_INFO}",
+            hint="start the boot loader of the board, and mount its drive",
+        )
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise UsageError.of(
+            "wrong-device",
+            f"the build has no {file.name}",
+            hint='write images = ["uf2"] in [target]',
+        ) from None
+    try:
+        with (drive / file.name).open("wb") as copy:
+            copy.write(data)
+            copy.flush()
+            # The board restarts when it has the last block, and the drive is gone.
+            with suppress(OSError):
+                os.fsync(copy.fileno())
+    except OSError as error:
+        raise ToolchainError.of(
+            "probe-failed",
+            f"{device} takes no file",
+            found=str(error),
+            hint="look whether the drive is mounted, and may be written",
+        ) from error
+    return len(data)
 
 
 def _reset(remote: Remote, image: Image) -> None:

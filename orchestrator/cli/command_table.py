@@ -250,8 +250,8 @@ COMMANDS: Final = {
         "write the built firmware to a device",
         *_PRODUCT,
         Option(
-            "--on DEVICE  gdb:HOST:PORT of a GDB server, or probe, as probe:pyocd, probe:openocd,"
-            " probe:jlink",
+            "--on DEVICE  gdb:HOST:PORT of a GDB server; probe, as probe:pyocd, probe:openocd,"
+            " probe:jlink; or uf2:DIR, the drive of a boot loader",
             required=True,
         ),
         "--yes  do not ask",

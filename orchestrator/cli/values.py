@@ -58,7 +58,7 @@ def device(text: str) -> Device:
     with suppress(ValueError):
         return device_of(text)
     raise ArgumentTypeError(
-        f"{text!r} is not uart:PORT, gdb:HOST:PORT, probe, or one of"
+        f"{text!r} is not uart:PORT, gdb:HOST:PORT, uf2:DIR, probe, or one of"
         f" {', '.join(f'probe:{name}' for name in SERVERS)}"
     )
 

@@ -23,6 +23,7 @@ class Reach(Enum):
     UART = "uart"
     GDB = "gdb"
     PROBE = "probe"
+    UF2 = "uf2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class Device:
 
     Args:
         reach: How it is reached.
-        place: A serial port; HOST:PORT of a GDB server; the program of a probe, or "".
+        place: A serial port; HOST:PORT of a GDB server; the program of a probe, or ""; the folder
+            of a UF2 drive.
         baud: Bits per second of a serial port.
         part: The board for a probe's program, as that names it.
     """
@@ -62,15 +64,15 @@ def device_of(text: str) -> Device:
     """A device in words.
 
     Args:
-        text: `uart:/dev/ttyACM0`, `gdb:HOST:PORT`, `probe` or `probe:openocd`.
+        text: `uart:/dev/ttyACM0`, `gdb:HOST:PORT`, `probe`, `probe:openocd` or `uf2:DIR`.
 
     Raises:
         ValueError: It is none.
     """
     kind, _, place = text.partition(":")
     reach = Reach(kind)
-    if reach is Reach.UART and not place:
-        raise ValueError("a serial port is missing")
+    if reach in {Reach.UART, Reach.UF2} and not place:
+        raise ValueError("a serial port or a folder is missing")
     if reach is Reach.GDB:
         host, _, port = place.rpartition(":")
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:

@@ -15,6 +15,7 @@ import pytest
 
 from orchestrator.targets.boards import BOARDS
 from tests.conftest import CORPUS
+from tests.integration.workspace import ROOT
 from tests.product import Product, make_product
 from tests.tools import need_emulator, need_toolchain
 
@@ -126,7 +127,7 @@ def test_a_probe_is_served_by_its_program(
     """A fake `pyocd`: QEMU behind the arguments that pyOCD's documentation has."""
     product = _built(tmp_path)
     board = (tmp_path / "own.toml").resolve()
-    text = next((CORPUS.parents[2] / "orchestrator/targets/board_files").glob(f"{BOARD}.toml"))
+    text = ROOT / "orchestrator/targets/board_files" / f"{BOARD}.toml"
     board.write_text(text.read_text().replace("[qemu]", '[probe]\npyocd = "part"\n[qemu]'))
     profile = product.profile.read_text()
     product.profile.write_text(profile.replace(f'"{BOARD}"', '"own.toml"'))
@@ -159,3 +160,27 @@ def test_a_server_that_goes_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     said = capsys.readouterr().err
     assert "probe-failed" in said
     assert "Traceback" not in said
+
+
+def test_a_drive_takes_the_file_that_a_build_makes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder in place of the drive of a boot loader."""
+    product = _built(tmp_path)
+    drive = tmp_path / "drive"
+    drive.mkdir()
+    on = ("flash", "--on", f"uf2:{drive}", "--yes")
+    assert product.run(*on) == 2
+    assert "is not the drive" in capsys.readouterr().err
+    (drive / "INFO_UF2.TXT").write_text("UF2 Bootloader\n")
+    assert product.run(*on) == 2
+    assert 'write images = ["uf2"]' in capsys.readouterr().err
+    board = (ROOT / "orchestrator/targets/board_files" / f"{BOARD}.toml").read_text()
+    (tmp_path / "own.toml").write_text(f"uf2_family = 0x57755A57\n{board}")
+    text = product.profile.read_text().replace(f'"{BOARD}"', '"own.toml"\nimages = ["uf2"]')
+    product.profile.write_text(text)
+    assert product.run(*on) == 0
+    assert (drive / "firmware.uf2").read_bytes() == (product.out / "firmware.uf2").read_bytes()
+    scenario = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
+    assert product.run("run", "--on", f"uf2:{drive}", *scenario) == 2
+    assert "wrong-device" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from orchestrator.build import inputs, open_build
 from orchestrator.build.judging import product_of
-from orchestrator.build.on_device import Image, flash, ready_device
+from orchestrator.build.on_device import Image, copy_to_drive, flash, ready_device
 from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.new_files import ask, can_ask
 from orchestrator.cli.commands.options import project_of
@@ -32,16 +32,22 @@ def run(args: Namespace, console: Console) -> ExitCode:
     places = _places(image, board)
     if not args.yes:
         _confirm(product.profile, device, places)
+    starts = product.via == "uart"
+    size = image.size_bytes
     with console.progress() as reporter:
         reporter.working(f"writing to {device}")
-        starts = product.via == "uart"
-        size = image.size_bytes
-        flash(device, image, lambda n: reporter.progress(n, size, "bytes"), starts=starts)
+        if device.reach is Reach.UF2:
+            copy_to_drive(device, project.folder / "firmware.uf2")
+        else:
+            flash(device, image, lambda n: reporter.progress(n, size, "bytes"), starts=starts)
     written = [{"memory": m, "address": a, "bytes": n} for m, a, n in places]
+    does = "it runs" if starts else f"`orchestrator run --on {device}` starts it"
+    done = f"{size:,} bytes written to {device} and compared; {does}"
+    if device.reach is Reach.UF2:
+        done = f"firmware.uf2 copied to {device.place}, for the boot loader to write"
     console.result(
         {"profile": product.profile, "device": str(device), "written": written},
-        f"{product.profile}: {size:,} bytes written to {device} and compared;"
-        f" {'it runs' if starts else f'`orchestrator run --on {device}` starts it'}\n",
+        f"{product.profile}: {done}\n",
     )
     return ExitCode.OK
 

@@ -28,6 +28,7 @@ BOARD = replace(
         ("gdb:localhost:3333", Device(Reach.GDB, "localhost:3333")),
         ("gdb:[::1]:3333", Device(Reach.GDB, "[::1]:3333")),
         ("probe", Device(Reach.PROBE, "")),
+        ("uf2:/media/RPI-RP2", Device(Reach.UF2, "/media/RPI-RP2")),
         ("probe:openocd", Device(Reach.PROBE, "openocd")),
     ],
 )
@@ -37,14 +38,14 @@ def test_a_device_in_words(text: str, found: Device) -> None:
 
 
 NONE = """
-uart uart: gdb gdb:host gdb::1 gdb:h:0 gdb:h:65536 gdb:h:x gdb:h:² probe:gdb
+uart uart: uf2 uf2: gdb gdb:host gdb::1 gdb:h:0 gdb:h:65536 gdb:h:x gdb:h:² probe:gdb
 jtag /dev/ttyACM0
 """
 
 
 @pytest.mark.parametrize("text", ["", *NONE.split()])
 def test_what_names_no_device(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="is not uart:PORT, gdb:HOST:PORT, probe"):
+    with pytest.raises(ArgumentTypeError, match="is not uart:PORT, gdb:HOST:PORT, uf2:DIR, probe"):
         device(text)
 
 
@@ -88,7 +89,9 @@ def test_no_program_is_here(place: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert raised.value.diagnostics[0].code == "no-probe"
 
 
-@pytest.mark.parametrize(("reach", "via"), [("uart", "semihosting"), ("gdb", "uart")])
+@pytest.mark.parametrize(
+    ("reach", "via"), [("uart", "semihosting"), ("gdb", "uart"), ("uf2", "uart")]
+)
 def test_a_device_is_reached_as_the_firmware_speaks(reach: str, via: str) -> None:
     with pytest.raises(OrchestratorError) as raised:
         need_reach(Device(Reach(reach), "x"), PRODUCT.model_copy(update={"via": via}))
