@@ -1,0 +1,46 @@
+// A Raspberry Pi Pico: the RP2040 of rp2040js, with an image in its flash.
+// Usage: node pico.mjs RP2040JS IMAGE ADDRESS [GDB_PORT]
+// Without a port its UART0 is at standard input and output.
+import { readFileSync } from "node:fs";
+
+const [library, image, address, port] = process.argv.slice(2);
+const { Simulator } = await import(`${library}/dist/esm/index.js`);
+const { GDBTCPServer } = await import(`${library}/dist/esm/gdb/gdb-tcp-server.js`);
+
+const FLASH = 0x10000000;
+const RESET = 0x05fa0004; // what a core writes to AIRCR to reset itself
+
+const simulator = new Simulator();
+const { rp2040 } = simulator;
+const { core } = rp2040;
+const quiet = () => {};
+rp2040.logger = { debug: quiet, info: quiet, warn: quiet, error: console.error };
+const begin = Number(address);
+const bytes = readFileSync(image);
+rp2040.flash.fill(0xff);
+rp2040.flash.set(bytes, begin - FLASH);
+// What the second-stage boot loader does.
+core.VTOR = begin;
+core.SP = bytes.readUInt32LE(0);
+core.PC = bytes.readUInt32LE(4) & ~1;
+
+if (port) {
+  new GDBTCPServer(simulator, Number(port));
+} else {
+  const uart = rp2040.uart[0];
+  const left = [];
+  uart.onByte = (byte) => process.stdout.write(Buffer.of(byte));
+  process.stdin.on("data", (data) => left.push(...data));
+  process.stdin.on("end", () => process.exit(0));
+  // A line that is slower than the core: bytes come when the FIFO has room.
+  setInterval(() => {
+    while (left.length && !uart.rxFIFO.full) uart.feedByte(left.shift());
+  }, 1);
+  const { ppb } = rp2040;
+  const write = ppb.writeUint32.bind(ppb);
+  ppb.writeUint32 = (offset, value) => {
+    if (offset === 0xd0c && value >>> 0 === RESET) process.exit(0);
+    write(offset, value);
+  };
+  simulator.execute();
+}
