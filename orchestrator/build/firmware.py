@@ -41,6 +41,8 @@ _OUTPUT = "output.txt"
 _POLL_S = 0.01
 _END_S = 2.0
 """How long an emulator may take to end after its firmware did."""
+_MOST_OUTPUT = 1 << 20
+"""Bytes of text that are kept; an error shows the last of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +189,8 @@ def _running(
         if not over_wire:
             yield partial(_waited, firmware)
             return
+        assert firmware.stdin is not None  # noqa: S101  # it is a pipe
+        os.set_blocking(firmware.stdin.fileno(), False)
         end = HostEnd((work / _REQUEST).read_bytes())
         yield partial(_answered, firmware, end, response, output)
 
@@ -203,17 +207,22 @@ def _answered(
     """Answer what a firmware asks that has its UART at standard input and output."""
     assert firmware.stdin is not None  # noqa: S101  # as it was started
     assert firmware.stdout is not None  # noqa: S101
-    if not select.select([firmware.stdout], [], [], _POLL_S)[0]:
-        return firmware.poll()
-    data = os.read(firmware.stdout.fileno(), 1 << 16)
+    data = b""
+    if select.select([firmware.stdout], [], [], _POLL_S)[0]:
+        data = os.read(firmware.stdout.fileno(), 1 << 16)
     if not data:
-        return firmware.wait()
+        # QEMU ends with 0 when the firmware restarts the board, and when it is told to.
+        status = _waited(firmware)
+        return process.RESTARTED if status == 0 else status
     answer = end.receive(data)
     response.write(end.taken())
+    if output.tell() > _MOST_OUTPUT:
+        output.truncate(output.seek(0))
     output.write(end.said())
-    with suppress(BrokenPipeError):  # it has ended
-        firmware.stdin.write(answer)
-        firmware.stdin.flush()
+    output.flush()
+    # What it does not take is lost, as on any wire: if it needs the answer, it asks again.
+    with suppress(BrokenPipeError, BlockingIOError):
+        os.write(firmware.stdin.fileno(), answer)
     if end.status is not None:  # with its acknowledgement it ends, and QEMU with it
         with suppress(subprocess.TimeoutExpired):
             firmware.wait(_END_S)
@@ -287,7 +296,7 @@ def need_runnable(product: Product) -> None:
 _MEANINGS = {
     process.TIMED_OUT: "it did not end within the time limit",
     process.NOT_STARTED: "it could not be started",
-    process.RESTARTED: "it began anew before it had ended",
+    process.RESTARTED: "it restarted or was stopped before it had ended",
     # Exit codes of runtime/app/runner.cpp; docs/runner-protocol.md lists them.
     3: "it rejected the request",
     4: "it could not write its response",
