@@ -152,7 +152,14 @@ def _run_over_wire(
             status = wait()
             if status is None and time.monotonic() > deadline:
                 status = process.TIMED_OUT
-    return process.Finished(status=status, stdout="", stderr=file.read_text(errors="replace"))
+    return process.Finished(status=status, stdout="", stderr=_end_of(file))
+
+
+def _end_of(output: Path) -> str:
+    """What a firmware and its emulator said last; a broken one may have said a lot."""
+    with output.open("rb") as file:
+        file.seek(max(0, output.stat().st_size - _MOST_OUTPUT))
+        return file.read(_MOST_OUTPUT).decode(errors="replace")
 
 
 @contextmanager
@@ -267,8 +274,8 @@ def results_as_they_come(
                 elif ended is None and time.monotonic() > deadline:
                     ended = process.TIMED_OUT
         if ended != 0:
-            text = (work / _OUTPUT).read_text(errors="replace")
-            raise _failed(process.Finished(status=ended, stdout="", stderr=text), command)
+            said = _end_of(work / _OUTPUT)
+            raise _failed(process.Finished(status=ended, stdout="", stderr=said), command)
         if reader.is_incomplete:
             raise reader.cut_off()
 
