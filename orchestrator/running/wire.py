@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from binascii import crc_hqx
+from binascii import crc32
 from typing import Final
 
 _SYNC: Final = 0xA5
 _HEAD: Final = struct.Struct("<BBBH")
 """Sync, kind, sequence, size of the payload."""
-_SUM: Final = struct.Struct("<H")
+_SUM: Final = struct.Struct("<I")
 _MOST_PAYLOAD: Final = 512
 """As in runtime/platform/uart/uart.cpp."""
 _ANY: Final = range(_MOST_PAYLOAD + 1)
@@ -56,7 +56,7 @@ class HostEnd:
             if is_head and len(self._came) < end + _SUM.size:
                 return answer
             if not is_head or _SUM.unpack_from(self._came, end) != (
-                crc_hqx(bytes(self._came[1:end]), 0xFFFF),
+                crc32(self._came[1:end]),
             ):
                 # It may be a byte of something else that looks like the first of a frame.
                 self.damaged += 1
@@ -95,7 +95,7 @@ class HostEnd:
             return b""
         found = self._carried_out(kind, payload)
         text = _HEAD.pack(_SYNC, ord(kind), sequence, len(found)) + found
-        self._answer = text + _SUM.pack(crc_hqx(text[1:], 0xFFFF))
+        self._answer = text + _SUM.pack(crc32(text[1:]))
         self._last = kind, sequence
         return self._answer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from binascii import crc_hqx
+from binascii import crc32
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from orchestrator.running.wire import HostEnd
 
 def frame(kind: str, sequence: int, payload: bytes = b"") -> bytes:
     text = struct.pack("<BBH", ord(kind), sequence, len(payload)) + payload
-    return b"\xa5" + text + struct.pack("<H", crc_hqx(text, 0xFFFF))
+    return b"\xa5" + text + struct.pack("<I", crc32(text))
 
 
 def greeted(request: bytes = b"") -> HostEnd:
