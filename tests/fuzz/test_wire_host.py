@@ -161,7 +161,9 @@ _DEVICES: Final = {
     "never H": ("for n in forever(): say(frame(b'R', n, b'\\4\\0')); time.sleep(.01)", _LATE),
     "H without end": ("while True: say(frame(b'H', 1))", _LATE),
     "asks and never reads": (
-        "ask(b'H', 1)\nfor n in forever(): say(frame(b'R', n, b'\\377\\377'))",
+        # Linux: fcntl.F_SETPIPE_SZ; the smallest pipe is full soon.
+        "import fcntl; fcntl.fcntl(0, 1031, 4096); ask(b'H', 1)\n"
+        "for n in forever(): say(frame(b'R', 2, b'\\377\\377')); time.sleep(.0005)",
         _LATE,
     ),
     "huge wishes": ("ask(b'H', 1)\nfor n in forever(): say(frame(b'R', n, b'\\377' * 512))", _LATE),
