@@ -55,9 +55,7 @@ class HostEnd:
             is_head = size in _SIZES.get(kind, ())
             if is_head and len(self._came) < end + _SUM.size:
                 return answer
-            if not is_head or _SUM.unpack_from(self._came, end) != (
-                crc32(self._came[1:end]),
-            ):
+            if not is_head or _SUM.unpack_from(self._came, end) != (crc32(self._came[1:end]),):
                 # It may be a byte of something else that looks like the first of a frame.
                 self.damaged += 1
                 del self._came[0]
