@@ -200,6 +200,8 @@ def _running(
         os.set_blocking(firmware.stdin.fileno(), False)
         end = HostEnd((work / _REQUEST).read_bytes())
         yield partial(_answered, firmware, end, response, output)
+        if not end.is_heard and firmware.poll() is None:
+            output.write(b"nothing on the wire is a firmware: is the [uart] of the board right?\n")
 
 
 def _waited(firmware: process.Started) -> int | None:

@@ -42,6 +42,11 @@ class HostEnd:
         self.has_restarted = False
         """Whether it began anew."""
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether a device has said that it is ready."""
+        return self._last is not None
+
     def receive(self, data: bytes) -> bytes:
         """What to send, after some bytes came: the answer to the last question in them."""
         self._came += data

@@ -237,3 +237,5 @@ def test_a_broken_device_is_one_error_in_time(name: str, streams: bool, tmp_path
         return  # all the same, but told by the reader of streams
     assert expected in (problem.message, notes["found"]) or expected in notes["found"]
     assert len(notes.get("output", "")) <= 2000
+    if name in {"silence", "noise", "nothing but sync", "never H"}:
+        assert "is the [uart] of the board right?" in notes["output"]
