@@ -43,6 +43,8 @@ _END_S = 2.0
 """How long an emulator may take to end after its firmware did."""
 _MOST_OUTPUT = 1 << 20
 """Bytes of text that are kept; an error shows the last of them."""
+_MOST_RESPONSE = 1 << 30
+"""Bytes; at 115,200 bits per second they take a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +227,8 @@ def _answered(
         return process.RESTARTED if status == 0 else status
     answer = end.receive(data)
     response.write(end.taken())
+    if response.tell() > _MOST_RESPONSE:
+        return process.TOO_MUCH
     if output.tell() > _MOST_OUTPUT:
         output.truncate(output.seek(0))
     output.write(end.said())
@@ -306,6 +310,7 @@ _MEANINGS = {
     process.TIMED_OUT: "it did not end within the time limit",
     process.NOT_STARTED: "it could not be started",
     process.RESTARTED: "it restarted or was stopped before it had ended",
+    process.TOO_MUCH: "its response has more than 1 GiB",
     # Exit codes of runtime/app/runner.cpp; docs/runner-protocol.md lists them.
     3: "it rejected the request",
     4: "it could not write its response",
