@@ -18,6 +18,7 @@ from orchestrator.build.firmware import carry_out, results_as_they_come
 from orchestrator.build.judging import scenario_of
 from orchestrator.errors import ExitCode, OrchestratorError
 from orchestrator.running.wire import HostEnd
+from tests.bad_wire import spoiled
 from tests.conftest import CORPUS
 from tests.unit.running.corpus_products import product_of
 
@@ -40,35 +41,17 @@ class _Device:
         self.end, self.random, self.rate = end, random, rate
         self.sequence, self.gave_up, self.answers = 0, False, b""
 
-    def _spoiled(self, data: bytes) -> bytes:
-        out = bytearray()
-        for byte in data:
-            out.append(byte)
-            if self.random.random() < self.rate:
-                match self.random.randrange(5):
-                    case 0:
-                        out[-1] ^= 1 << self.random.randrange(8)
-                    case 1:
-                        out.pop()
-                    case 2:
-                        out.append(byte)
-                    case 3:
-                        out.append(self.random.randrange(256))
-                    case _:
-                        out[-2:] = out[-2:][::-1]
-        return bytes(out)
-
     def ask(self, kind: bytes, payload: bytes = b"") -> bytes:
         """The answer; b"" if there is none."""
         self.sequence = (self.sequence + 1) % 256
         head = b"\xa5" + kind + bytes([self.sequence])
         for _ in range(_TRIES):
-            text = self._spoiled(_frame(kind, self.sequence, payload))
+            text = spoiled(_frame(kind, self.sequence, payload), self.random, self.rate)
             cut = self.random.randrange(len(text) + 1)
             # It may ask again before the host has read the first question.
             text *= 1 + (self.random.random() < self.rate)
             came = self.end.receive(text[:cut]) + self.end.receive(text[cut:])
-            self.answers = self._spoiled(came)
+            self.answers = spoiled(came, self.random, self.rate)
             at = self.answers.find(head)
             if at < 0:
                 continue
