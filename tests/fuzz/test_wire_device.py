@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.toolchain
 
-_SEEDS: Final = 200
+_SEEDS: Final = 120
 _POLLS: Final = 4096
 _SOURCE: Final = ROOT / "runtime" / "platform" / "uart" / "uart.cpp"
 _HEADER: Final = """#include <stdint.h>

@@ -41,21 +41,22 @@ struct NeverAnswered {};  // it asks for ever whether the host is there
 
 /// CRC-32 by long division of the whole message, unlike both ends.
 uint32_t sum_of(const Bytes& text, size_t begin, size_t end) {
-  std::vector<bool> bits;
+  Bytes bits;
+  bits.reserve((end - begin + 4) * 8);
   for (size_t i = begin; i < end; ++i) {
-    for (int b = 0; b < 8; ++b) bits.push_back((text[i] >> b & 1) != 0);
+    for (int b = 0; b < 8; ++b) bits.push_back(text[i] >> b & 1);
   }
   bits.resize(bits.size() + 32);
-  for (size_t i = 0; i < 32; ++i) bits[i] = !bits[i];
+  for (size_t i = 0; i < 32; ++i) bits[i] ^= 1;
   for (size_t i = 0; i + 32 < bits.size(); ++i) {
-    if (!bits[i]) continue;
+    if (bits[i] == 0) continue;
     for (size_t power : {32, 26, 23, 22, 16, 12, 11, 10, 8, 7, 5, 4, 2, 1, 0}) {
-      bits[i + 32 - power] = !bits[i + 32 - power];
+      bits[i + 32 - power] ^= 1;
     }
   }
   uint32_t sum = 0;
   for (size_t i = 0; i < 32; ++i) {
-    sum |= static_cast<uint32_t>(!bits[bits.size() - 32 + i]) << i;
+    sum |= (bits[bits.size() - 32 + i] ^ 1U) << i;
   }
   return sum;
 }
