@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import select
@@ -43,6 +44,10 @@ _OUTPUT = "output.txt"
 _POLL_S = 0.01
 _END_S = 2.0
 """How long an emulator may take to end after its firmware did."""
+_MOST_OUTPUT = 1 << 20
+"""Bytes of text that are kept; an error shows the last of them."""
+_MOST_RESPONSE = 1 << 30
+"""Bytes; at 115,200 bits per second they take a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +177,14 @@ def _run_to_its_end(start: _Start, timeout_s: float) -> process.Finished:
             status = wait()
             if status is None and time.monotonic() > deadline:
                 status = process.TIMED_OUT
-    return process.Finished(status=status, stdout="", stderr=file.read_text(errors="replace"))
+    return process.Finished(status=status, stdout="", stderr=_end_of(file))
+
+
+def _end_of(output: Path) -> str:
+    """What a firmware and its emulator said last; a broken one may have said a lot."""
+    with output.open("rb") as file:
+        file.seek(max(0, output.stat().st_size - _MOST_OUTPUT))
+        return file.read(_MOST_OUTPUT).decode(errors="replace")
 
 
 @contextmanager
@@ -194,7 +206,7 @@ def _running(start: _Start, output: IO[bytes]) -> Iterator[Callable[[], int | No
         if start.on and start.on.reach is Reach.UART:
             port = open_serial(start.on.place, start.on.baud)
             stack.callback(os.close, port)
-            yield partial(_answered, _Wire(port, port), end, response, output)
+            yield from _over(_Wire(port, port), end, response, output)
             return
         if start.on:
             wait = halted(start.on, start.firmware, request, response, output)
@@ -219,8 +231,9 @@ def _running(start: _Start, output: IO[bytes]) -> Iterator[Callable[[], int | No
             return
         assert firmware.stdin is not None  # noqa: S101  # as it was started
         assert firmware.stdout is not None  # noqa: S101
+        os.set_blocking(firmware.stdin.fileno(), False)
         wire = _Wire(firmware.stdout.fileno(), firmware.stdin.fileno(), firmware)
-        yield partial(_answered, wire, end, response, output)
+        yield from _over(wire, end, response, output)
 
 
 def _waited(firmware: process.Started) -> int | None:
@@ -237,34 +250,55 @@ class _Wire:
     sink: int
     emulator: process.Started | None = None
 
-    def receive(self) -> bytes | None:
-        """What came; None if nothing came for a moment, empty if it is gone."""
+    def receive(self) -> bytes:
+        """What came in a moment. Raises OSError if a board was unplugged."""
         if not select.select([self.source], [], [], _POLL_S)[0]:
-            return None
-        try:
-            return os.read(self.source, 1 << 16)
-        except BlockingIOError:
-            return None
-        except OSError:  # a board that was unplugged
             return b""
+        with suppress(BlockingIOError):
+            if (data := os.read(self.source, 1 << 16)) or self.emulator:
+                return data
+            raise OSError(errno.ENODEV, "the port is gone")
+        return b""
 
     def send(self, data: bytes) -> None:
-        """Send all of it, unless nobody takes it any more."""
-        with suppress(OSError):
-            while data and select.select([], [self.sink], [], _END_S)[1]:
-                data = data[os.write(self.sink, data) :]
+        """Send what it takes. The rest is lost, as on any wire: the other end asks again."""
+        with suppress(BrokenPipeError, BlockingIOError):
+            os.write(self.sink, data)
+
+    def ended(self) -> int | None:
+        """How the emulator has ended, if it has."""
+        if self.emulator is None:
+            return None
+        # QEMU ends with 0 when the firmware restarts the board, and when it is told to.
+        status = _waited(self.emulator)
+        return process.RESTARTED if status == 0 else status
+
+
+def _over(
+    wire: _Wire, end: HostEnd, response: IO[bytes], output: IO[bytes]
+) -> Iterator[Callable[[], int | None]]:
+    """As `_running`, over a UART."""
+    yield partial(_answered, wire, end, response, output)
+    if not end.is_heard and wire.ended() is None:
+        output.write(b"nothing on the wire is a firmware: is the [uart] of the board right?\n")
 
 
 def _answered(wire: _Wire, end: HostEnd, response: IO[bytes], output: IO[bytes]) -> int | None:
     """Answer what a firmware asks over a UART."""
-    data = wire.receive()
-    if data is None:
-        return wire.emulator.poll() if wire.emulator else None
+    try:
+        data = wire.receive()
+    except OSError:
+        return process.GONE
     if not data:
-        return wire.emulator.wait() if wire.emulator else process.GONE
+        return wire.ended()
     answer = end.receive(data)
     response.write(end.taken())
+    if response.tell() > _MOST_RESPONSE:
+        return process.TOO_MUCH
+    if output.tell() > _MOST_OUTPUT:
+        output.truncate(output.seek(0))
     output.write(end.said())
+    output.flush()
     wire.send(answer)
     if end.status is not None and wire.emulator:
         # With its acknowledgement it ends, and QEMU with it.
@@ -317,8 +351,8 @@ def results_as_they_come(
                 elif ended is None and time.monotonic() > deadline:
                     ended = process.TIMED_OUT
         if ended != 0:
-            text = (work / _OUTPUT).read_text(errors="replace")
-            raise _failed(process.Finished(status=ended, stdout="", stderr=text), command)
+            said = _end_of(work / _OUTPUT)
+            raise _failed(process.Finished(status=ended, stdout="", stderr=said), command)
         if reader.is_incomplete:
             raise reader.cut_off()
 
@@ -350,8 +384,9 @@ def need_runnable(product: Product, on: Device | None = None) -> None:
 _MEANINGS = {
     process.TIMED_OUT: "it did not end within the time limit",
     process.NOT_STARTED: "it could not be started",
-    process.RESTARTED: "it began anew before it had ended",
+    process.RESTARTED: "it restarted or was stopped before it had ended",
     process.GONE: "the serial port is gone",
+    process.TOO_MUCH: "its response has more than 1 GiB",
     # Exit codes of runtime/app/runner.cpp; docs/runner-protocol.md lists them.
     3: "it rejected the request",
     4: "it could not write its response",

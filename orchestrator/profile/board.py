@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -15,13 +15,13 @@ from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.choices import RegionKind
 from orchestrator.profile.document import Document, read_document
 from orchestrator.profile.explain import explain
-from orchestrator.profile.fields import Address, Size, WaitStates, choice, only, shown
+from orchestrator.profile.fields import ADDRESS_END, Address, Size, WaitStates, choice, only, shown
 from orchestrator.profile.memory import RegionTable, beyond_the_end, duplicates, whole_map
 from orchestrator.profile.table import Table
 from orchestrator.profile.target import OwnBoard
 from orchestrator.targets.boards import DEFAULT_STACK, Board, board_of
 from orchestrator.targets.cores import CPUS
-from orchestrator.targets.uarts import DEFAULT_BAUD, drivers, needs_clock
+from orchestrator.targets.uarts import DEFAULT_BAUD, Uart, drivers, needs_clock, reached_baud
 
 
 class BoardRegionTable(RegionTable):
@@ -52,6 +52,11 @@ def _integer(low: int, high: int, hint: str) -> AfterValidator:
     return only(accepts, expected=f"an integer from {low:,} to {high:,}", hint=hint)
 
 
+_LEAST_CLOCKS = 16
+"""For a bit: they sample it so often. Source: the manuals named in uart_drivers.toml."""
+_MOST_OFF = 0.025
+"""How wrong a baud rate may be: the last of ten bits is off by a quarter, and the other end may
+be off by as much."""
 _Word = Annotated[StrictInt, _integer(0, 0xFFFFFFFF, "write a number of 32 bits")]
 _Hertz = Annotated[StrictInt, _integer(0, 1_000_000_000, "write the clock in Hz")]
 _Bytes = Annotated[
@@ -191,33 +196,8 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
     )
     yield from duplicates(table.regions, document.span, where)
     yield from whole_map(table.regions, board, document.span, where)
-    fixed = table.uart and drivers()[table.uart.driver].get("baud")
-    if table.uart and fixed and table.uart.baud != fixed:
-        yield Diagnostic.of(
-            "bad-value",
-            f"{table.uart.driver} has {fixed:,} bits per second",
-            where=document.span("uart", "baud"),
-            found=f"{table.uart.baud:,}",
-            hint="leave baud out",
-        )
-    if table.uart and not table.uart.clock and needs_clock(table.uart.driver):
-        yield Diagnostic.of(
-            "bad-value",
-            f"the baud rate of {table.uart.driver} comes from a clock",
-            where=document.span("uart"),
-            expected="clock, in Hz",
-            hint="write the clock of the UART as it is after reset",
-        )
-    for one in board.uart.settings if board.uart else ():
-        # The driver's have the divisor of the baud rate.
-        if one.value & ~one.mask:
-            yield Diagnostic.of(
-                "bad-value",
-                f"the register 0x{one.address:08X} has no room for 0x{one.value:X}",
-                where=document.span("uart"),
-                expected=f"the bits 0x{one.mask:X}",
-                hint="write another mask, a higher baud or a lower clock",
-            )
+    if table.uart and board.uart:
+        yield from _uart_problems(table.uart, board.uart, table.regions, document)
     flash = next((r for r in board.regions if r.kind == "flash"), None)
     if flash and board.boot:
         start = board.image_start
@@ -241,3 +221,63 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
                 expected="a core that firmware runs on without Linux",
                 hint="`orchestrator targets` lists the cores",
             )
+
+
+def _uart_problems(
+    table: UartTable, uart: Uart, regions: Sequence[BoardRegionTable], document: Document
+) -> Iterator[Diagnostic]:
+    fixed = drivers()[table.driver].get("baud")
+    if fixed and table.baud != fixed:
+        yield Diagnostic.of(
+            "bad-value",
+            f"{table.driver} has {fixed:,} bits per second",
+            where=document.span("uart", "baud"),
+            found=f"{table.baud:,}",
+            hint="leave baud out",
+        )
+    if needs_clock(table.driver):
+        yield from _clock_problems(table, document)
+    for one in uart.settings:
+        # The driver's have the divisor of the baud rate.
+        if one.value & ~one.mask:
+            yield Diagnostic.of(
+                "bad-value",
+                f"the register 0x{one.address:08X} has no room for 0x{one.value:X}",
+                where=document.span("uart"),
+                expected=f"the bits 0x{one.mask:X}",
+                hint="write another mask, a higher baud or a lower clock",
+            )
+    for address in (table.base, *(one.address for one in uart.settings)):
+        memories = [r.name for r in regions if 0 <= address - r.origin < r.size_bytes]
+        if memories or address % 4 or address >= ADDRESS_END:
+            yield Diagnostic.of(
+                "bad-value",
+                f"no register is at {address:#x}",
+                where=document.span("uart"),
+                **({"found": f"the memory {memories[0]}"} if memories else {}),
+                expected="the address of a word, outside of memories",
+                hint="write it as in the manual of the chip",
+            )
+            return
+
+
+def _clock_problems(table: UartTable, document: Document) -> Iterator[Diagnostic]:
+    if not table.clock:
+        yield Diagnostic.of(
+            "bad-value",
+            f"the baud rate of {table.driver} comes from a clock",
+            where=document.span("uart"),
+            expected="clock, in Hz",
+            hint="write the clock of the UART as it is after reset",
+        )
+        return
+    reached = reached_baud(table.model_dump())
+    if table.clock // table.baud < _LEAST_CLOCKS or abs(reached / table.baud - 1) > _MOST_OFF:
+        yield Diagnostic.of(
+            "bad-value",
+            f"{table.driver} does not reach {table.baud:,} bits per second",
+            where=document.span("uart", "baud" if "baud" in table.model_fields_set else "clock"),
+            found=f"{reached:,.0f} with a clock of {table.clock:,} Hz",
+            expected=f"{_MOST_OFF:.1%} off at most, and {_LEAST_CLOCKS} clocks for a bit",
+            hint="write a lower baud",
+        )

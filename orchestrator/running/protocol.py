@@ -262,13 +262,14 @@ class ResponseReader:
             if not self._magic:
                 self._magic = _magic(reader)
                 used = reader.at
-            while self._count < len(self._calls):
+            while self.is_incomplete:
                 call = self._calls[self._count]
                 reader.place = f"call {self._count} of {call.method}"
                 results.append(_next_result(reader, call, self._magic))
                 used = reader.at
                 self._count += 1
                 self._has_failed |= results[-1].error is not DeviceError.Ok
+            _nothing_follows(reader)
         except _CutOffError:
             pass  # the rest is not written yet
         except _ResponseError as error:
@@ -346,12 +347,16 @@ def _results(reader: _Reader, calls: Sequence[Call]) -> tuple[CallResult, ...]:
         results.append(_next_result(reader, call, magic))
         if results[-1].error is not DeviceError.Ok:
             break
-    reader.place = "the end"
+    _nothing_follows(reader)
+    return tuple(results)
+
+
+def _nothing_follows(reader: _Reader) -> None:
     # A firmware of another product answers with other lengths: bytes that are left mean
     # that all before may be read wrongly.
+    reader.place = "the end"
     if reader.rest:
         raise _ResponseError(f"{reader.rest} bytes follow the last call")
-    return tuple(results)
 
 
 def _call_trace(reader: _Reader) -> CallTrace:
@@ -448,7 +453,8 @@ def _decode_tensor(reader: _Reader, port: Port) -> Array:
         name = ScalarType(code).name if code in dtypes else f"dtype {code}"
         raise _ResponseError(f"it is a tensor {name} of {rank} dimensions, expected {port}")
     sizes = struct.unpack(f"<{rank}i", reader.take(4 * rank))
-    if min(sizes, default=0) < 0:
+    # Larger ones than it has memory for would be waited for, for ever.
+    if min(sizes, default=0) < 0 or prod(sizes) > prod(port.sizes):
         raise _ResponseError(f"it has the sizes {list(sizes)}, expected {port}")
     dtype = NPY_DTYPES[ScalarType(code)]
     data = reader.take(prod(sizes) * ScalarType(code).item_bytes)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import struct
-from binascii import crc_hqx
+from binascii import crc32
 from typing import Final
 
 _SYNC: Final = 0xA5
 _HEAD: Final = struct.Struct("<BBBH")
 """Sync, kind, sequence, size of the payload."""
-_KINDS: Final = b"HRWLX"
-_SUM: Final = struct.Struct("<H")
+_SUM: Final = struct.Struct("<I")
 _MOST_PAYLOAD: Final = 512
-"""As in runtime/platform/uart/uart.cpp; what says that it has more is no frame."""
+"""As in runtime/platform/uart/uart.cpp."""
+_ANY: Final = range(_MOST_PAYLOAD + 1)
+_SIZES: Final = {"H": range(1), "R": range(2, 3), "W": _ANY, "L": _ANY, "X": range(1, 2)}
+"""Sizes of the payload of each kind. Anything else is no frame: a damaged size must not make
+the host wait for more bytes than the device will ever send."""
+_AHEAD: Final = 128
+"""Half of all sequences: a question that is further ahead is an old one."""
 
 
 class HostEnd:
@@ -26,7 +31,7 @@ class HostEnd:
         self._request = request
         self._read = 0
         self._came = bytearray()
-        self._last: tuple[int, int] | None = None
+        self._last: tuple[str, int] | None = None
         self._answer = b""
         self._response = bytearray()
         self._log = bytearray()
@@ -37,31 +42,34 @@ class HostEnd:
         self.has_restarted = False
         """Whether it began anew."""
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether a device has said that it is ready."""
+        return self._last is not None
+
     def receive(self, data: bytes) -> bytes:
-        """What to send, after some bytes came."""
+        """What to send, after some bytes came: the answer to the last question in them."""
         self._came += data
-        answers = b""
+        answer = b""
         while (begin := self._came.find(_SYNC)) >= 0:
             del self._came[:begin]
             if len(self._came) < _HEAD.size:
-                return answers
-            _, kind, sequence, size = _HEAD.unpack_from(self._came)
-            end = _HEAD.size + size
-            is_head = kind in _KINDS and size <= _MOST_PAYLOAD
+                return answer
+            _, letter, sequence, size = _HEAD.unpack_from(self._came)
+            kind, end = chr(letter), _HEAD.size + size
+            is_head = size in _SIZES.get(kind, ())
             if is_head and len(self._came) < end + _SUM.size:
-                return answers
-            if not is_head or _SUM.unpack_from(self._came, end) != (
-                crc_hqx(bytes(self._came[1:end]), 0xFFFF),
-            ):
+                return answer
+            if not is_head or _SUM.unpack_from(self._came, end) != (crc32(self._came[1:end]),):
                 # It may be a byte of something else that looks like the first of a frame.
                 self.damaged += 1
                 del self._came[0]
                 continue
             payload = bytes(self._came[_HEAD.size : end])
             del self._came[: end + _SUM.size]
-            answers += self._answered(kind, sequence, payload)
+            answer = self._answered(kind, sequence, payload)
         self._came.clear()
-        return answers
+        return answer
 
     def taken(self) -> bytes:
         """What it wrote since this was asked last."""
@@ -75,22 +83,30 @@ class HostEnd:
         self._log.clear()
         return found
 
-    def _answered(self, kind: int, sequence: int, payload: bytes) -> bytes:
+    def _answered(self, kind: str, sequence: int, payload: bytes) -> bytes:
         # Asked once more, as the answer was lost: nothing happens twice.
-        if (kind, sequence) != self._last:
-            self.has_restarted |= kind == ord("H") and self._last is not None
-            found = self._carried_out(chr(kind), payload)
-            head = _HEAD.pack(_SYNC, kind, sequence, len(found))
-            text = head + found
-            self._answer = text + _SUM.pack(crc_hqx(text[1:], 0xFFFF))
-            self._last = kind, sequence
+        if (kind, sequence) == self._last:
+            return self._answer
+        if self._last is None:
+            # Before its first word, a device is in the middle of something else.
+            is_next = kind == "H"
+        else:
+            self.has_restarted |= kind == "H" and self.status is None
+            ahead = (sequence - self._last[1]) % 256
+            is_next = kind != "H" and 0 < ahead < _AHEAD and self.status is None
+        if not is_next:
+            return b""
+        found = self._carried_out(kind, payload)
+        text = _HEAD.pack(_SYNC, ord(kind), sequence, len(found)) + found
+        self._answer = text + _SUM.pack(crc32(text[1:]))
+        self._last = kind, sequence
         return self._answer
 
     def _carried_out(self, kind: str, payload: bytes) -> bytes:
         match kind:
             case "R":
                 begin = self._read
-                self._read += int.from_bytes(payload, "little")
+                self._read += min(int.from_bytes(payload, "little"), _MOST_PAYLOAD)
                 return self._request[begin : self._read]
             case "W":
                 self._response += payload

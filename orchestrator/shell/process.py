@@ -23,7 +23,8 @@ from orchestrator.shell.distribution import PACKAGE_FOLDER
 TIMED_OUT = -1000
 NOT_STARTED = -1001
 RESTARTED = -1002
-GONE = -1003
+TOO_MUCH = -1003
+GONE = -1004
 
 # Seconds, chosen by hand: ninja waits for compilers that run, which end within that;
 # then the whole group is killed.

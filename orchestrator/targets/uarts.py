@@ -11,6 +11,9 @@ from typing import Any, Final
 _FILE: Final = Path(__file__).with_name("uart_drivers.toml")
 DEFAULT_BAUD: Final = 115_200
 """Bits per second, where a board's file says nothing."""
+_STEPS: Final = {"divisor": 1.0, "divisor / 16": 16.0, "divisor / 16, whole": 0.25}
+"""Clocks by which a bit becomes longer, by what is in the register; 1/64 of 16 of them in the
+two registers of a PL011."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +74,26 @@ def needs_clock(driver: str) -> bool:
     return any(isinstance(one["value"], str) for one in drivers()[driver]["settings"])
 
 
+def reached_baud(data: Mapping[str, Any]) -> float:
+    """Bits per second that a driver with a clock gives, as registers hold whole numbers."""
+    written = (one["value"] for one in drivers()[data["driver"]]["settings"])
+    (step,) = (_STEPS[value] for value in written if value in _STEPS)
+    return float(data["clock"] / step / max(1, _divided(data, step)))
+
+
+def _divided(data: Mapping[str, Any], step: float) -> int:
+    clock, baud = data.get("clock", 0), data.get("baud", DEFAULT_BAUD)
+    return int(clock / step / baud + 0.5)
+
+
 def uart_of(data: Mapping[str, Any]) -> Uart:
     """A UART from the table of a board's file, which is known to be valid."""
     driver, base = drivers()[data["driver"]], int(data["base"])
     baud = int(driver.get("baud", data.get("baud", DEFAULT_BAUD)))
-    divisor = (int(data.get("clock", 0)) + baud // 2) // baud
-    values = {"divisor": divisor, "divisor / 16": (divisor + 8) // 16}
+    values = {name: _divided(data, step) for name, step in _STEPS.items()}
+    sixty_fourths = values["divisor / 16, whole"]
+    values["divisor / 16, whole"] = sixty_fourths // 64
+    values["divisor / 16, 64ths"] = sixty_fourths % 64
     own = (Setting(address=a, mask=m, value=v) for a, m, v in data.get("settings", ()))
     of_driver = (
         Setting(

@@ -180,6 +180,57 @@ def test_numbers_of_a_uart_are_in_their_range(line: str) -> None:
     assert dict(problem.notes)["expected"].startswith("an integer from ")
 
 
+@pytest.mark.parametrize(
+    ("driver", "clock", "baud", "found"),
+    [
+        ("stm32-usart", 16_000_000, 4_000_000, "4,000,000 with a clock of 16,000,000 Hz"),
+        ("stm32-usart", 1, 4_000_000, "1 with a clock of 1 Hz"),
+        ("ns16550", 12_000_000, 115_200, "107,143 with a clock of 12,000,000 Hz"),
+        ("pl011", 12_000_000, 115_200, None),
+        ("stm32-usart", 16_000_000, 921_600, None),
+    ],
+)
+def test_a_baud_rate_is_one_that_the_clock_gives(
+    driver: str, clock: int, baud: int, found: str | None
+) -> None:
+    uart = f"{_UART.replace('16_000_000', str(clock))}".replace("base", f"baud = {baud}\nbase")
+    text = OWN.replace("[[regions]]", uart.replace("stm32-usart", driver), 1)
+    if found is None:
+        assert _read(text).target.described_board is not None
+        return
+    problem = _problem(text)
+    assert problem.message == f"{driver} does not reach {baud:,} bits per second"
+    assert dict(problem.notes)["found"] == found
+    assert str(problem.where) == "boards/own.toml:7"
+
+
+def test_a_pl011_divides_in_sixty_fourths() -> None:
+    uart = _UART.replace("stm32-usart", "pl011").replace("16_000_000", "12_000_000")
+    board = _read(OWN.replace("[[regions]]", uart, 1)).target.described_board
+    assert board is not None
+    assert board.uart is not None
+    # 12 MHz by 16 times 115,200 are 6.51: 6 and 33 of 64.
+    assert [(s.address & 0xFF, s.value) for s in board.uart.settings[1:3]] == [
+        (0x24, 6),
+        (0x28, 33),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "address"),
+    [
+        ("base = 0x40000001", "0x40000001"),
+        ("base = 0x20000000", "0x20000000"),
+        ("base = 0xFFFFFFFC", "0x100000004"),
+        ("base = 0x40000000\nsettings = [[0x80000010, 1, 1]]", "0x80000010"),
+        ("base = 0x40000000\nsettings = [[0x40000102, 1, 1]]", "0x40000102"),
+    ],
+)
+def test_registers_of_a_uart_are_words_outside_of_memories(line: str, address: str) -> None:
+    text = OWN.replace("[[regions]]", _UART.replace("base = 0x40000000", line), 1)
+    assert _problem(text).message == f"no register is at {address}"
+
+
 def test_a_board_without_uart_is_no_way_to_the_host() -> None:
     problem = _problem(OWN, PROFILE + 'target.via = "uart"\n')
     assert (problem.code, problem.message) == ("no-uart", "nothing is known of a UART of own")

@@ -236,7 +236,7 @@ def patched(at: int, word: int) -> bytes:
         (patched(32, 0xFFFFFFFF), "output 0: it has the sizes [-1, 3], expected Short [2, 3]"),
         (
             patched(32, 0x7FFFFFFF),
-            f"output 0: it is cut off: {len(GOOD) - 40} bytes are left of 12884901882",
+            "output 0: it has the sizes [2147483647, 3], expected Short [2, 3]",
         ),
     ],
 )
@@ -333,6 +333,15 @@ def test_a_response_that_begins_wrongly_is_damaged_at_once() -> None:
     reader = ResponseReader(scenario("kws_dscnn_fp32").calls)
     with pytest.raises(MismatchError, match="response of the firmware is damaged"):
         reader.add(b"junk")
+
+
+def test_nothing_follows_a_response_that_is_read_as_it_is_written() -> None:
+    reader = ResponseReader(scenario("kws_dscnn_fp32").calls)
+    reader.add(response("kws_dscnn_fp32"))
+    assert reader.add(b"") == []
+    with pytest.raises(MismatchError) as caught:
+        reader.add(bytes(3))
+    assert ("found", "3 bytes follow the last call") in caught.value.diagnostics[0].notes
 
 
 def test_a_call_that_failed_completes_a_response() -> None:
