@@ -18,6 +18,7 @@ from typing import IO
 
 from orchestrator.build.on_device import halted, need_reach, open_serial
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError
+from orchestrator.measure.elf import build_id
 from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE, CountPlan
 from orchestrator.running.device import Device, Reach
 from orchestrator.running.product import Product
@@ -202,7 +203,7 @@ def _running(start: _Start, output: IO[bytes]) -> Iterator[Callable[[], int | No
     request = (start.work / _REQUEST).read_bytes()
     with ExitStack() as stack:
         response = stack.enter_context((start.work / _RESPONSE).open("wb", buffering=0))
-        end = HostEnd(request)
+        end = HostEnd(request, build_id(start.firmware.read_bytes()))
         if start.on and start.on.reach is Reach.UART:
             port = open_serial(start.on.place, start.on.baud)
             stack.callback(os.close, port)
@@ -304,6 +305,12 @@ def _answered(wire: _Wire, end: HostEnd, response: IO[bytes], output: IO[bytes])
         # With its acknowledgement it ends, and QEMU with it.
         with suppress(subprocess.TimeoutExpired):
             wire.emulator.wait(_END_S)
+    if end.is_other:
+        raise MismatchError.of(
+            "other-firmware",
+            "the device has another firmware",
+            hint="run `orchestrator flash` for the profile",
+        )
     return process.RESTARTED if end.has_restarted else end.status
 
 

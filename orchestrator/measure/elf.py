@@ -315,6 +315,17 @@ def read_firmware(data: bytes) -> Firmware:
     )
 
 
+def build_id(data: bytes) -> bytes:
+    """The digest by which a linker names its output; empty without one."""
+    try:
+        elf = ElfFile(data)
+    except ValueError:
+        return b""
+    # Sizes of name and digest, a type, and the name "GNU" with its NUL.
+    found = (elf.contents(s)[16:] for s in elf.sections if s.name == ".note.gnu.build-id")
+    return next(found, b"")
+
+
 def loaded_bytes(data: bytes) -> list[tuple[int, bytes]]:
     """What is stored when a firmware is loaded: load addresses, and the bytes there."""
     elf = ElfFile(data)

@@ -13,7 +13,7 @@ _SUM: Final = struct.Struct("<I")
 _MOST_PAYLOAD: Final = 512
 """As in runtime/platform/uart/uart.cpp."""
 _ANY: Final = range(_MOST_PAYLOAD + 1)
-_SIZES: Final = {"H": range(1), "R": range(2, 3), "W": _ANY, "L": _ANY, "X": range(1, 2)}
+_SIZES: Final = {"H": (0, 20), "R": range(2, 3), "W": _ANY, "L": _ANY, "X": range(1, 2)}
 """Sizes of the payload of each kind. Anything else is no frame: a damaged size must not make
 the host wait for more bytes than the device will ever send."""
 _AHEAD: Final = 128
@@ -25,10 +25,12 @@ class HostEnd:
 
     Args:
         request: What it reads.
+        identity: The build id of the firmware that it is for; empty for any.
     """
 
-    def __init__(self, request: bytes) -> None:
+    def __init__(self, request: bytes, identity: bytes = b"") -> None:
         self._request = request
+        self._identity = identity
         self._read = 0
         self._came = bytearray()
         self._last: tuple[str, int] | None = None
@@ -41,6 +43,8 @@ class HostEnd:
         """Frames whose checksum was wrong."""
         self.has_restarted = False
         """Whether it began anew."""
+        self.is_other = False
+        """Whether it is another firmware."""
 
     @property
     def is_heard(self) -> bool:
@@ -88,19 +92,25 @@ class HostEnd:
         if (kind, sequence) == self._last:
             return self._answer
         if self._last is None:
-            # Before its first word, a device is in the middle of something else.
-            is_next = kind == "H"
+            # A device is in the middle of what another host wanted: it reads nothing more, ends,
+            # and begins anew.
+            if kind != "H":
+                return self._framed(kind, sequence, b"")
+            self.is_other = bool(self._identity) and payload != self._identity
+            is_next = not self.is_other
         else:
             self.has_restarted |= kind == "H" and self.status is None
             ahead = (sequence - self._last[1]) % 256
             is_next = kind != "H" and 0 < ahead < _AHEAD and self.status is None
         if not is_next:
             return b""
-        found = self._carried_out(kind, payload)
-        text = _HEAD.pack(_SYNC, ord(kind), sequence, len(found)) + found
-        self._answer = text + _SUM.pack(crc32(text[1:]))
+        self._answer = self._framed(kind, sequence, self._carried_out(kind, payload))
         self._last = kind, sequence
         return self._answer
+
+    def _framed(self, kind: str, sequence: int, payload: bytes) -> bytes:
+        text = _HEAD.pack(_SYNC, ord(kind), sequence, len(payload)) + payload
+        return text + _SUM.pack(crc32(text[1:]))
 
     def _carried_out(self, kind: str, payload: bytes) -> bytes:
         match kind:

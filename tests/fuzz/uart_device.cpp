@@ -22,6 +22,7 @@
 using Bytes = std::vector<uint8_t>;
 
 uint8_t orch_stack_top[1];
+extern "C" const uint8_t orch_build_id[20] = {1, 2, 3};
 
 namespace {
 
@@ -167,7 +168,7 @@ struct World {
       const uint8_t kind = from_device[begin + 1];
       const size_t size = static_cast<size_t>(from_device[begin + 3] |
                                               from_device[begin + 4] << 8);
-      const bool known = kind == 'H'   ? size == 0
+      const bool known = kind == 'H'   ? size == 20
                          : kind == 'R' ? size == 2
                          : kind == 'X' ? size == 1
                                        : kind == 'W' || kind == 'L';

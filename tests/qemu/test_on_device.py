@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import socket
 import stat
 import subprocess
@@ -13,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from orchestrator.build.on_device import open_serial
+from orchestrator.running.wire import HostEnd
 from orchestrator.targets.boards import BOARDS
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
@@ -31,7 +35,12 @@ OTHERS = ("stm32vldiscovery", "microbit", "mps3-an547", "sifive-e", "virt-rv64")
 
 
 def _built(
-    folder: Path, board: str = BOARD, case: str = "add_mul", *, toolchain: str = "zig"
+    folder: Path,
+    board: str = BOARD,
+    case: str = "add_mul",
+    *,
+    toolchain: str = "zig",
+    via: str = "semihosting",
 ) -> Product:
     cpu = BOARDS[board].cpu
     need_toolchain(cpu, toolchain)
@@ -39,7 +48,9 @@ def _built(
     libraries = '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
     product = make_product(folder, case, cpu=cpu, toolchain=toolchain, extra=libraries)
     text = product.profile.read_text()
-    product.profile.write_text(text.replace("[target]\n", f'[target]\nboard = "{board}"\n'))
+    product.profile.write_text(
+        text.replace("[target]\n", f'[target]\nboard = "{board}"\nvia = "{via}"\n')
+    )
     assert product.run("build") == 0
     return product
 
@@ -184,3 +195,51 @@ def test_a_drive_takes_the_file_that_a_build_makes(
     scenario = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
     assert product.run("run", "--on", f"uf2:{drive}", *scenario) == 2
     assert "wrong-device" in capsys.readouterr().err
+
+
+@contextmanager
+def _serial_port(product: Product, board: str = BOARD) -> Iterator[str]:
+    """A serial port with a running board behind it: a pty of QEMU."""
+    program, *words = BOARDS[board].emulator
+    at = words.index("-serial")
+    words[at : at + 2] = ["-serial", "pty"]
+    firmware = str(product.out / "firmware.elf")
+    with subprocess.Popen(
+        [program, *words, "-kernel", firmware], stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as emulator:
+        try:
+            assert emulator.stdout is not None
+            # It says: char device redirected to /dev/pts/3 (label serial0)
+            yield f"uart:{emulator.stdout.readline().split()[4].decode()}"
+        finally:
+            emulator.kill()
+
+
+def test_a_board_at_a_serial_port(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    product = _built(tmp_path / "one", via="uart")
+    scenario = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
+    with _serial_port(product) as device:
+        for _ in range(3):  # it begins anew each time
+            assert product.run("run", "--on", device, *scenario) == 0
+        assert product.run("test", "--on", device) == 0
+        other = _built(tmp_path / "other", case="mul_add_broadcast", via="uart")
+        capsys.readouterr()
+        assert other.run("test", "--on", device) == 10
+        assert "other-firmware" in capsys.readouterr().err
+        # Somebody was interrupted in the middle of a run.
+        port = open_serial(device.partition(":")[2], 115200)
+        _ask_and_leave(port)
+        os.close(port)
+        assert product.run("run", "--on", device, *scenario) == 0
+    assert product.run("run", "--on", device, *scenario) == 7
+    assert "probe-failed" in capsys.readouterr().err
+
+
+def _ask_and_leave(port: int) -> None:
+    """Answer the board's first questions, and no more."""
+    end, left = HostEnd(b"ORQ1" + bytes(100)), 2
+    while left:
+        select.select([port], [], [], 10)
+        answer = end.receive(os.read(port, 4096))
+        left -= bool(answer)
+        os.write(port, answer)

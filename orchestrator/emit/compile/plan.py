@@ -604,6 +604,8 @@ def _generated_unit(name: str, flags: tuple[str, ...], target: Target) -> Compil
 
 
 def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
+    # A digest of the output. Locks have their own; a device tells it over a UART.
+    build_id = f"--build-id={'sha1' if target.via == 'uart' else 'none'}"
     if toolchain.name == "zig":
         script = (
             ("-T", "gen/firmware.ld", "-z", "max-page-size=4")
@@ -611,10 +613,9 @@ def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
             else ("-static", "-z", "noexecstack")
         )
         # zig links with ld.lld itself, without a driver. max-page-size=4: lld would
-        # begin segments at multiples of a page, of which a flash has none. No build id:
-        # it is a digest of the output, and locks have their own.
-        return (*script, "--gc-sections", "-Map=firmware.map", "--build-id=none")
-    common = ("-Wl,--gc-sections", "-Wl,-Map=firmware.map", "-Wl,--build-id=none")
+        # begin segments at multiples of a page, of which a flash has none.
+        return (*script, "--gc-sections", "-Map=firmware.map", build_id)
+    common = ("-Wl,--gc-sections", "-Wl,-Map=firmware.map", f"-Wl,{build_id}")
     if target.board:
         return (
             *target.isa.machine_flags,

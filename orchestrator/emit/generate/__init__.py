@@ -69,8 +69,9 @@ def generate(
     if nonsecure:
         files += nonsecure_files(product.profile, head, api_methods(product.profile, programs))
     if target.board is not None:
-        files.append(linker_script(head, target.board, product.memory))
-        if target.via == "uart":
+        is_uart = target.via == "uart"
+        files.append(linker_script(head, target.board, product.memory, has_id=is_uart))
+        if is_uart:
             files.append(uart_header(head, target.board))
     # By path, not in the order of making: the lock and digests of sets list them so.
     return tuple(sorted(files))

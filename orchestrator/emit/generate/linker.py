@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from orchestrator.targets.cores import Board, Region, Target
 
 
-def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
+def linker_script(
+    head: str, board: Board, memory: MemoryPlan, *, has_id: bool = False
+) -> GeneratedFile:
     """A script for GNU ld and lld.
 
     Programs and arenas lie where the memory plan places them, code where the profile
     wants it; everything else is in the first flash and the first RAM region of the
-    board.
+    board. The linker's build id is in the flash if firmware tells it.
     """
 
     def access(region: Region) -> str:
@@ -36,6 +38,7 @@ def linker_script(head: str, board: Board, memory: MemoryPlan) -> GeneratedFile:
         models=[p for p in memory.placements if p.section.startswith(".rodata")],
         arenas=[p for p in memory.placements if p.section.startswith(".bss")],
         alignment=memory.alignment,
+        has_id=has_id,
     )
     return GeneratedFile("gen/firmware.ld", text)
 

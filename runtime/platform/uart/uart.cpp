@@ -11,7 +11,9 @@
 #include "orch_uart.h"
 
 extern "C" {
-extern uint8_t orch_stack_top[];  // from the linker script
+// From the linker script.
+extern uint8_t orch_stack_top[];
+extern const uint8_t orch_build_id[];
 [[noreturn]] __attribute__((used)) void orch_uart_exit(uint32_t code);
 }
 
@@ -22,6 +24,7 @@ using uart::Port;
 
 constexpr uint8_t kSync = 0xA5;
 constexpr size_t kMostPayload = 512;
+constexpr size_t kIdSize = 20;  // of SHA-1
 /// Polls until an answer counts as lost: some 50 ms at 168 MHz, half a second
 /// at 16 MHz.
 constexpr uint32_t kPolls = 1U << 20;
@@ -308,7 +311,7 @@ int run_application() {
   }
   start_counter();
   size_t none = 0;
-  (void)ask(kHello, nullptr, 0, nullptr, none, 0);
+  (void)ask(kHello, orch_build_id, kIdSize, nullptr, none, 0);
   return orch_application("", "");
 }
 

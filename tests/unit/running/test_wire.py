@@ -61,13 +61,22 @@ def test_an_old_question_changes_nothing() -> None:
     assert (end.taken(), end.has_restarted) == (b"", False)
 
 
-def test_a_device_in_the_middle_of_something_else_gets_no_answer() -> None:
+def test_a_device_in_the_middle_of_something_else_ends_it() -> None:
     end = HostEnd(b"0123")
     for kind, payload in (("R", b"\x02\x00"), ("W", b"a"), ("L", b"a"), ("X", b"\x00")):
-        assert end.receive(frame(kind, 9, payload)) == b""
+        assert end.receive(frame(kind, 9, payload)) == frame(kind, 9)
     assert (end.taken(), end.said(), end.status) == (b"", b"", None)
     assert end.receive(frame("H", 1)) == frame("H", 1)
     assert end.receive(frame("R", 2, b"\x02\x00")) == frame("R", 2, b"01")
+
+
+def test_another_firmware_gets_no_answer() -> None:
+    end = HostEnd(b"0123", bytes(range(20)))
+    assert end.receive(frame("H", 1, bytes(20))) == b""
+    assert (end.is_other, end.is_heard) == (True, False)
+    end = HostEnd(b"0123", bytes(range(20)))
+    assert end.receive(frame("H", 1, bytes(range(20)))) == frame("H", 1)
+    assert not end.is_other
 
 
 def test_after_the_exit_code_nothing_counts() -> None:
