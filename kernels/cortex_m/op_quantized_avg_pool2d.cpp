@@ -9,246 +9,351 @@
 #include "pool.h"
 #include "util/check.h"
 #include "util/dtype.h"
-#include "util/round.h"
 #include "util/scratch.h"
 #if ORCH_ISA == ORCH_ISA_DSP
 #include "tile_dsp.h"
+#elif ORCH_ISA == ORCH_ISA_MVE
+#include "mve.h"
 #endif
 
 namespace orch::cortex_m {
 namespace {
 
-/// Averages, rounded to the nearest step; ties go away from zero, as those of
-/// CMSIS-NN.
-///
-/// With kFloats ties are rounded as in PyTorch's quantized graphs: what items
-/// stand for is added and divided as floats, which may lie a bit beside the
-/// middle of two steps, and is else rounded to even.
+/// What divides sums of windows. Loops for a core take those of up to `most`
+/// taps, whose sum has 16 bits: what is added makes it positive and rounds, the
+/// upper half of a product with the factor divides, and what is left tells sums
+/// in the middle of two steps. Known to the assembly.
 template <bool kFloats>
-struct Averages {
-  /// Of a window whose first item is `x`.
-  int8_t of(int32_t sum, const PoolWindow& window, const int8_t* x) const {
-    const int32_t count = window.rows * window.columns;
-    if constexpr (!kFloats) {
-      const int32_t half = count / 2;
-      return static_cast<int8_t>((sum > 0 ? sum + half : sum - half) / count);
-    } else {
-      const int32_t size = (sum < 0 ? -sum : sum) + count / 2;
-      const int32_t nearest = size / count;
-      // Half an odd count is cut: such sums lie beside the middle.
-      const bool middle = nearest * count == size && count % 2 == 0;
-      const int32_t toward = middle && is_toward_zero(sum, window, x) ? 1 : 0;
-      const int32_t steps = nearest - toward;
-      return static_cast<int8_t>(sum < 0 ? -steps : steps);
-    }
-  }
-
-  /// Of the two steps around an average, whether floats choose the one nearer
-  /// to 0.
-  __attribute__((noinline)) bool is_toward_zero(int32_t sum,
-                                                const PoolWindow& window,
-                                                const int8_t* x) const {
-    const int32_t count = window.rows * window.columns;
-    float total = 0;
-    for (int32_t i = 0; i < window.rows; ++i) {
-      for (int32_t j = 0; j < window.columns; ++j) {
-        total += of_item(x[j * taps.column_step]);
-      }
-      x += taps.row_step;
-    }
-    const float steps =
-        total / static_cast<float>(count) * (1.0F / items.scale);
-    return round_even(steps) * items.scale == of_item(sum / count);
-  }
-
-  float of_item(int32_t item) const {
-    const uint32_t steps =
-        static_cast<uint32_t>(item) - static_cast<uint32_t>(items.zero_point);
-    return static_cast<float>(static_cast<int32_t>(steps)) * items.scale;
-  }
-
-  const PoolTaps& taps;
-  const ItemScale& items;  // with floats
-};
-
-#if ORCH_ISA == ORCH_ISA_MVE
-/// Items of a window of which vectors divide the sum.
-constexpr int32_t kMostTaps = 2000;
-
-/// The taps of a window, whose sums are divided by twice their count: what is
-/// added makes them positive and rounds, the upper half of a product with a
-/// factor divides. Known to the assembly.
 struct Division {
-  Division(const PoolTaps& taps, const PoolWindow& window, int32_t count)
-      : rows(window.rows),
-        columns(window.columns),
-        column_step(taps.column_step),
-        row_step(taps.row_step),
-        added(257 * count),
-        factor(UINT32_MAX / static_cast<uint32_t>(2 * count) + 1) {}
+  Division(const PoolTaps& given, const ItemScale& items) : taps(given) {
+    if constexpr (kFloats) {
+      zero_point = items.zero_point;
+      scale = items.scale;
+      inverse = 1.0F / scale;
+      // Floats are less than half a step beside the average of so few if none
+      // of their exponents nears its limits.
+      const bool usual = scale > 0x1p-64F && scale < 0x1p64F &&
+                         zero_point == static_cast<int8_t>(zero_point);
+      const bool able = ORCH_ISA != ORCH_ISA_MVE || ORCH_FLOAT_VECTORS != 0;
+      if (!usual || !able) most = 0;
+    }
+  }
+
+  /// For vectors, one tap counts twice.
+  void set(const PoolWindow& given) {
+    window = given;
+    count = given.rows * given.columns;
+    if (ORCH_ISA == ORCH_ISA_SCALAR) return;
+    const int32_t items = count == 1 ? 2 : count;
+    constexpr uint32_t kTop =
+        ORCH_ISA == ORCH_ISA_DSP ? UINT32_MAX : UINT16_MAX;
+    rows = given.rows;
+    columns = items / rows;
+    column_step = count == 1 ? 0 : taps.column_step;
+    row_step = taps.row_step;
+    added = static_cast<uint32_t>(128 * items + items / 2) * 0x10001U;
+    factor = kTop / static_cast<uint32_t>(items) + 1;
+    divisor = -items;
+    tie = items % 2 == 0 ? 0 : INT16_MAX;
+    if constexpr (kFloats && ORCH_ISA == ORCH_ISA_MVE) {
+      negative = static_cast<float>(-items);
+      share = -1.0F / negative;
+      at_once = tie == 0 && items <= 8 ? 1 : 0;
+    }
+  }
+
+  /// Calls fn(item) for the taps, the first of which is at `x`.
+  template <typename Fn>
+  ORCH_ALWAYS_INLINE void for_each(const int8_t* x, Fn&& fn) const {
+    for_each_tap(taps, window, x, fn);
+  }
 
   int32_t rows;
   int32_t columns;
   int32_t column_step;
   int32_t row_step;
-  int32_t added;
-  uint32_t factor;  // 2^32 / (2 * count), rounded up
-  int32_t sums[4];
+  uint32_t added;   // to two sums
+  uint32_t factor;  // 2^32 or, for vectors, 2^16 / count, rounded up
+  int32_t divisor;  // -count
+  int32_t tie;      // what is left of sums in the middle; else never left
+  int32_t zero_point;
+  float scale;
+  float inverse;    // 1 / scale
+  float share;      // 1 / count
+  float negative;   // -count
+  int32_t at_once;  // 1 if most vectors have ties, so that all need floats
+  int32_t most = 256;
+  int32_t count;
+  PoolWindow window = {};
+  PoolTaps taps;
 };
 
-static_assert(offsetof(Division, columns) == 4 &&
-                  offsetof(Division, column_step) == 8 &&
-                  offsetof(Division, row_step) == 12 &&
-                  offsetof(Division, added) == 16 &&
-                  offsetof(Division, factor) == 20 &&
-                  offsetof(Division, sums) == 24,
+using Known = Division<true>;
+static_assert(offsetof(Known, added) == 16 && offsetof(Known, factor) == 20 &&
+                  offsetof(Known, tie) == 28 &&
+                  offsetof(Known, zero_point) == 32 &&
+                  offsetof(Known, inverse) == 40 &&
+                  offsetof(Known, share) == 44 &&
+                  offsetof(Known, at_once) == 52,
               "the assembly knows where things are");
 
-// Four channels of a window, or the `count` that are left; the first one is at
-// `x`. Ties go away from zero: those of negative sums are made smaller before.
-// Leaves sums in `by`.
-extern "C" void orch_average_four(Division* by, const int8_t* x, int32_t count,
-                                  int8_t* y);
-asm(ORCH_FUNCTION("orch_average_four") ORCH_SAVE R"(
-  ldm r0, {r4, r5, r6, r8}
-  vmov.i32 q0, #0
-  vctp.32 r2
-1:
-  mov r7, r1
-  dls lr, r5
-2:
-  vpst
-  vldrbt.s32 q1, [r7]
-  add r7, r7, r6
-  vadd.i32 q0, q0, q1
-  le lr, 2b
-  add r1, r1, r8
-  subs r4, r4, #1
-  bne 1b
-  vstrw.32 q0, [r0, #24]
-  ldrd r7, lr, [r0, #16]
-  vshr.s32 q1, q0, #31
-  vadd.i32 q1, q1, q0
-  vadd.i32 q1, q1, q0
-  vadd.i32 q1, q1, r7
-  vdup.32 q2, lr
-  vmulh.u32 q1, q1, q2
-  mov lr, #128
-  vsub.i32 q1, q1, lr
-  vpst
-  vstrbt.32 q1, [r3]
-)" ORCH_RETURN ORCH_END("orch_average_four"));
-
-/// Which of four sums lie in the middle of two steps: four bits each.
-ORCH_HOT uint32_t ties_of(const Division& by, int32_t count) {
-  uint32_t ties;
-  asm("vldrw.32 q0, [%[sums]]\n"
-      "vdup.32 q2, %[factor]\n"
-      "vadd.i32 q1, q0, %[added]\n"
-      "vadd.i32 q1, q1, q0\n"
-      "vmulh.u32 q2, q1, q2\n"
-      "vmla.s32 q1, q2, %[divisor]\n"
-      "vcmp.i32 eq, q1, zr\n"
-      "vmrs %[ties], p0\n"
-      : [ties] "=r"(ties)
-      : [sums] "r"(by.sums), [added] "r"(by.added), [factor] "r"(by.factor),
-        [divisor] "r"(-2 * count), "m"(by)
-      : "q0", "q1", "q2", "cc");
-  return ties;
+/// The average as floats have it, which PyTorch's quantized graphs add and
+/// divide. Floats of the size of the last sum have steps of 1, and a tie is
+/// rounded to even: the bits count.
+ORCH_HOT int32_t nearest_of_floats(const Division<true>& by, const int8_t* x) {
+  const uint32_t zero_point = static_cast<uint32_t>(by.zero_point);
+  float total = 0;
+  by.for_each(x, [&](const int8_t* item) {
+    const uint32_t steps = static_cast<uint32_t>(*item) - zero_point;
+    total += static_cast<float>(static_cast<int32_t>(steps)) * by.scale;
+  });
+  const float whole =
+      total / static_cast<float>(by.count) * by.inverse + 0x1.8p23F;
+  uint32_t bits;
+  memcpy(&bits, &whole, sizeof bits);
+  return static_cast<int32_t>(bits - 0x4B400000 + zero_point);
 }
-#else
+
+/// The average of a window whose first item is `x`, rounded to the nearest
+/// step. Ties go away from zero, as those of CMSIS-NN; with kFloats where
+/// floats do, which may lie a bit beside the middle.
+template <bool kFloats>
+int8_t average_of(const Division<kFloats>& by, int32_t sum, const int8_t* x) {
+  const int32_t half = by.count / 2;
+  const int32_t farther = sum > 0 ? sum + half : sum - half;
+  int32_t step = farther / by.count;
+  if constexpr (kFloats) {
+    if (by.count % 2 == 0 && step * by.count == farther) {
+      step = nearest_of_floats(by, x);
+    }
+  }
+  return static_cast<int8_t>(step);
+}
+
 /// The sum of a channel of a window, which is at `x`.
-ORCH_ALWAYS_INLINE int32_t sum_one(const PoolTaps& taps,
-                                   const PoolWindow& window, const int8_t* x) {
+template <bool kFloats>
+ORCH_HOT int32_t sum_one(const Division<kFloats>& by, const int8_t* x) {
   int32_t sum = 0;
-  for_each_tap(taps, window, x, [&](const int8_t* item) { sum += *item; });
+  by.for_each(x, [&](const int8_t* item) { sum += *item; });
   return sum;
 }
 
-#if ORCH_ISA == ORCH_ISA_DSP
-/// Items of a window whose sum has 16 bits.
-constexpr int32_t kMostTaps = 256;
-
-/// Sums of four channels of a window of at most kMostTaps, the first of which
-/// is at `x`.
-ORCH_HOT void sum_four(const PoolTaps& taps, const PoolWindow& window,
-                       const int8_t* x, int32_t* sums) {
-  Pair evens = 0;
-  Pair odds = 0;
-  for_each_tap(taps, window, x, [&](const int8_t* item) {
-    const uint32_t word = load4(item);
-    evens = even(evens, word);
-    odds = odd(odds, word);
-  });
-  sums[0] = static_cast<int16_t>(evens);
-  sums[1] = static_cast<int16_t>(odds);
-  sums[2] = evens >> 16;
-  sums[3] = odds >> 16;
-}
+#if ORCH_ISA == ORCH_ISA_MVE
+// Averages of a window's channels, the first of which is at `x`: eight at once,
+// with sums of 16 bits. The quotient may be too large by one, which the
+// remainder tells. Floats are divided as Markstein does: a quotient by the
+// reciprocal, its remainder, and the quotient of that, which rounds once. The
+// words are vcvtb.f32.f16 q3, q2 and vcvtt.f32.f16 q2, q2: binutils 2.40
+// encodes other registers.
+using AverageFn = void(const void* by, const int8_t* x, int32_t channels,
+                       int8_t* y);
+extern "C" AverageFn orch_average;
+extern "C" AverageFn orch_average_floats;
+asm(R"(
+  .macro orch_taps
+  ldr r4, [r0]
+  mov r9, r1
+1:
+  mov r7, r9
+  add r9, r9, r8
+  dls lr, r5
+2:
+  vpst
+  .endm
+  .macro orch_taps_end
+  le lr, 2b
+  subs r4, #1
+  bne 1b
+  .endm
+  .macro orch_average_channels floats
+  ldrd r5, r6, [r0, #4]
+  ldr r8, [r0, #12]
+  ldrd r10, r11, [r0, #32]
+3:
+  vctp.16 r2
+  ldr r4, [r0, #16]
+  .if \floats
+  ldr r7, [r0, #52]
+  cmp r7, #0
+  bne 4f
+  .endif
+  vdup.16 q0, r4
+  orch_taps
+  vldrbt.s16 q1, [r7]
+  add r7, r7, r6
+  vadd.i16 q0, q0, q1
+  orch_taps_end
+  ldrd r4, r7, [r0, #20]
+  vdup.16 q1, r4
+  vmulh.u16 q1, q0, q1
+  vmla.s16 q0, q1, r7
+  vshr.s16 q2, q0, #15
+  vadd.i16 q1, q1, q2
+  ldr r4, [r0, #28]
+  mov r12, #128
+  .if \floats
+  vcmp.i16 eq, q0, r4
+  vmrs r7, p0
+  cmp r7, #0
+  beq 5f
+4:
+  vctp.16 r2
+  vmov.i32 q0, #0
+  vmov.i32 q1, #0
+  orch_taps
+  vldrbt.s16 q2, [r7]
+  add r7, r7, r6
+  vsub.i16 q2, q2, r10
+  vcvt.f16.s16 q2, q2
+  .inst.w 0xfe3f6e05
+  .inst.w 0xfe3f5e05
+  vmul.f32 q3, q3, r11
+  vmul.f32 q2, q2, r11
+  vadd.f32 q0, q0, q3
+  vadd.f32 q1, q1, q2
+  orch_taps_end
+  ldrd r4, r7, [r0, #44]
+  ldr r9, [r0, #40]
+  vmul.f32 q2, q0, r4
+  vmul.f32 q3, q1, r4
+  vfma.f32 q0, q2, r7
+  vfma.f32 q1, q3, r7
+  vfma.f32 q2, q0, r4
+  vfma.f32 q3, q1, r4
+  vmul.f32 q2, q2, r9
+  vmul.f32 q3, q3, r9
+  vcvtn.s32.f32 q1, q2
+  vcvtn.s32.f32 q3, q3
+  vmovnt.i32 q1, q3
+  rsb r12, r10, #0
+  .else
+  mov r7, #1
+  vptt.i16 eq, q0, r4
+  vcmpt.s16 le, q1, r12
+  vsubt.i16 q1, q1, r7
+  .endif
+5:
+  vsub.i16 q1, q1, r12
+  vctp.16 r2
+  vpst
+  vstrbt.16 q1, [r3], #8
+  add r1, r1, #8
+  subs r2, #8
+  bgt 3b
+  .endm
+)" ORCH_FUNCTION("orch_average") ORCH_SAVE
+    "  orch_average_channels 0\n" ORCH_RETURN ORCH_END("orch_average")
+#if ORCH_FLOAT_VECTORS
+        ORCH_FUNCTION("orch_average_floats") ORCH_SAVE
+    "  orch_average_channels 1\n" ORCH_RETURN ORCH_END("orch_average_floats")
 #endif
+        "  .purgem orch_taps; .purgem orch_taps_end\n"
+        "  .purgem orch_average_channels\n");
+
+/// Sums of four channels of a window, the first of which is at `x`.
+template <bool kFloats>
+ORCH_HOT void sum_four(const Division<kFloats>& by, const int8_t* x,
+                       int32_t* sums) {
+  int32x4_t sum = vdupq_n_s32(0);
+  by.for_each(
+      x, [&](const int8_t* item) { sum = vaddq_s32(sum, vldrbq_s32(item)); });
+  vstrwq_s32(sums, sum);
+}
+#elif ORCH_ISA == ORCH_ISA_DSP
+/// Averages of four channels at a time, the first of which is at `x`.
+template <bool kFloats>
+ORCH_HOT void average_fours(const Division<kFloats>& by, const int8_t* x,
+                            int32_t fours, int8_t* y) {
+  const uint32_t factor = by.factor;
+  [[maybe_unused]] const uint32_t count = static_cast<uint32_t>(by.count);
+  [[maybe_unused]] const uint32_t tie = static_cast<uint32_t>(by.tie);
+  // What is below was negative: ties are made smaller.
+  [[maybe_unused]] const uint32_t negative =
+      by.tie == 0 ? static_cast<uint16_t>(by.added) : 0;
+  for (; fours > 0; --fours) {
+    Pair evens = static_cast<Pair>(by.added);
+    Pair odds = evens;
+    by.for_each(x, [&](const int8_t* item) {
+      const uint32_t word = load4(item);
+      evens = even(evens, word);
+      odds = odd(odds, word);
+    });
+    const uint32_t sums[4] = {
+        static_cast<uint16_t>(evens), static_cast<uint16_t>(odds),
+        static_cast<uint32_t>(evens) >> 16, static_cast<uint32_t>(odds) >> 16};
+    unrolled<4>([&](auto c) {
+      uint32_t sum = sums[c];
+      if constexpr (!kFloats) sum -= sum < negative ? 1 : 0;
+      const uint32_t step = static_cast<uint32_t>(uint64_t{sum} * factor >> 32);
+      y[c] = static_cast<int8_t>(step - 128);
+      if constexpr (kFloats) {
+        if (sum - step * count == tie) {
+          y[c] = static_cast<int8_t>(nearest_of_floats(by, x + c));
+        }
+      }
+    });
+    x += 4;
+    y += 4;
+  }
+}
 #endif
 
 /// The averages of all channels of a window, from `y` on; returns their end.
 template <bool kFloats>
-ORCH_ALWAYS_INLINE int8_t* average_window(const Averages<kFloats>& averages,
+ORCH_ALWAYS_INLINE int8_t* average_window(Division<kFloats>& by,
                                           const PoolWindow& window,
                                           const int8_t* x, int8_t* y) {
   x += window.first;
-  int32_t left = averages.taps.channels;
-#if ORCH_ISA == ORCH_ISA_MVE
-  const int32_t items = window.rows * window.columns;
-  Division by(averages.taps, window, items);
-  for (; left > 0; left -= 4) {
-    const int32_t count = left < 4 ? left : 4;
-    orch_average_four(&by, x, count, y);
-    uint32_t others = items > kMostTaps ? UINT32_MAX : 0;
-    if (kFloats && others == 0) others = ties_of(by, items);
-    for (int32_t i = 0; others != 0 && i < count; ++i) {
-      if ((others >> (4 * i) & 1) != 0) {
-        y[i] = averages.of(by.sums[i], window, x + i);
-      }
-    }
-    x += count;
-    y += count;
+  if (by.window.rows != window.rows || by.window.columns != window.columns) {
+    by.set(window);
   }
-#else
-#if ORCH_ISA == ORCH_ISA_DSP
-  if (left >= 4 && window.rows * window.columns <= kMostTaps) {
-    for (; left >= 4; left -= 4) {
-      int32_t sums[4];
-      sum_four(averages.taps, window, x, sums);
-      for (const int32_t sum : sums) *y++ = averages.of(sum, window, x++);
-    }
+  int32_t left = by.taps.channels;
+#if ORCH_ISA == ORCH_ISA_MVE
+  if (by.count <= by.most) {
+    (kFloats && ORCH_FLOAT_VECTORS != 0 ? orch_average_floats : orch_average)(
+        &by, x, left, y);
+    return y + left;
+  }
+  for (; left >= 4; left -= 4) {
+    int32_t sums[4];
+    sum_four(by, x, sums);
+    for (const int32_t sum : sums) *y++ = average_of(by, sum, x++);
+  }
+#elif ORCH_ISA == ORCH_ISA_DSP
+  if (left >= 4 && by.count > 1 && by.count <= by.most) {
+    average_fours(by, x, left / 4, y);
+    x += left & ~3;
+    y += left & ~3;
+    left &= 3;
   }
 #endif
   for (; left > 0; --left) {
-    *y++ = averages.of(sum_one(averages.taps, window, x), window, x);
+    *y++ = average_of(by, sum_one(by, x), x);
     ++x;
   }
-#endif
   return y;
 }
 
 template <bool kFloats>
 void average_windows(const PreparedCall& prepared) {
   const auto& call = static_cast<const AveragePoolCall&>(prepared);
-  const Averages<kFloats> averages = {call.pool.taps, call.items};
+  Division<kFloats> by(call.pool.taps, call.items);
   const int8_t* const x = static_cast<const int8_t*>(call.input);
   int8_t* y = static_cast<int8_t*>(call.out);
   for_each_window(call.pool, [&](const PoolWindow& window) {
-    y = average_window(averages, window, x, y);
+    y = average_window(by, window, x, y);
   });
 }
 
 template <bool kFloats>
 void average_images(const PreparedCall& prepared) {
   const auto& call = static_cast<const AverageImageCall&>(prepared);
-  const Averages<kFloats> averages = {call.taps, call.items};
+  Division<kFloats> by(call.taps, call.items);
   const int8_t* const x = static_cast<const int8_t*>(call.input);
   int8_t* y = static_cast<int8_t*>(call.out);
   for (int32_t n = 0; n < call.batch; ++n) {
     const int32_t first = n * call.pixels * call.taps.channels;
-    y = average_window(averages, {first, 1, call.pixels}, x, y);
+    y = average_window(by, {first, 1, call.pixels}, x, y);
   }
 }
 

@@ -87,11 +87,17 @@ template <typename Fn>
 ORCH_ALWAYS_INLINE void for_each_window(const Pool& pool, Fn&& fn) {
   const int32_t channels = pool.taps.channels;
   const int32_t line = pool.columns.in * channels;
+  const Axis& across = pool.columns;
+  // Windows that begin before have all of their taps.
+  const int32_t end = across.in - across.dilation * (across.kernel - 1);
   for (int32_t n = 0; n < pool.batch; ++n) {
     for (int32_t h = 0; h < pool.rows.out; ++h) {
       const Taps rows = taps_at(pool.rows, h);
-      for (int32_t v = 0; v < pool.columns.out; ++v) {
-        const Taps columns = taps_at(pool.columns, v);
+      for (int32_t v = 0; v < across.out; ++v) {
+        const int32_t in = v * across.stride - across.padding;
+        const bool whole = in >= 0 && in < end;
+        const Taps columns =
+            whole ? Taps{0, across.kernel, in} : taps_at(across, v);
         fn(PoolWindow{
             (n * pool.rows.in + rows.in) * line + columns.in * channels,
             rows.count, columns.count});

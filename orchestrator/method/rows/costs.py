@@ -70,14 +70,14 @@ _COPIED: Final = MappingProxyType(
 """Instructions of an inner loop of a copy, and of each of its blocks, if they are more."""
 _TAP: Final = MappingProxyType(
     {
-        "orch::cortex_m::AveragePoolCall": (20.0, 8.3, 6.2),
+        "orch::cortex_m::AveragePoolCall": (20.0, 6.5, 3.0),
         "orch::cortex_m::MaxPoolCall": (15.0, 6.2, 2.5),
     }
 )
 """Instructions per item of a window."""
 _ANY_ITEM: Final = (10.0, 5.0, 2.0)
 """Instructions per item that is written, of other calls."""
-_AVERAGED: Final = (8.0, 1.9, 1.3)
+_AVERAGED: Final = (8.0, 1.9, 0.7)
 """Instructions per item of an image that is averaged as a whole."""
 # Steps of DS-CNN and ResNet-8 take 0.95 of this on an M4, and half of it on an M55.
 _SUMMED: Final = (9.0, 2.6, 2.3)
