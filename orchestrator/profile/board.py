@@ -8,7 +8,15 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    StrictInt,
+    StrictStr,
+    Tag,
+    ValidationError,
+)
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.choices import RegionKind
@@ -56,6 +64,20 @@ _Hertz = Annotated[StrictInt, _integer(0, 1_000_000_000, "write the clock in Hz"
 _Baud = Annotated[StrictInt, _integer(300, 4_000_000, "write bits per second")]
 
 
+def _tag(row: object) -> str:
+    return "wait" if isinstance(row, list) and row[-1:] == ["wait"] else "write"
+
+
+_Settings = tuple[
+    Annotated[
+        Annotated[tuple[Address, _Word, _Word], Tag("write")]
+        | Annotated[tuple[Address, _Word, _Word, Literal["wait"]], Tag("wait")],
+        Discriminator(_tag),
+    ],
+    ...,
+]
+
+
 class UartTable(Table):
     """A UART of the board, for firmware that is reached over it."""
 
@@ -67,10 +89,10 @@ class UartTable(Table):
         default=0, description="Of the UART, in Hz, as it is after reset.", examples=[16000000]
     )
     baud: _Baud = Field(default=DEFAULT_BAUD, description="Bits per second.", examples=[115200])
-    settings: tuple[tuple[Address, _Word, _Word], ...] = Field(
+    settings: _Settings = Field(
         default=(),
         description="Registers that are written first, for clocks and pins: address, mask of the"
-        " bits, and what they become.",
+        ' bits, and what they become; with `"wait"`, bits that are waited for.',
         examples=[[[0x40023844, 0x10, 0x10]]],
     )
 
@@ -97,6 +119,17 @@ class BoardTable(Table):
         description="Cycles that the flash lets the core wait after a taken branch, at "
         "its full clock: for estimates of cycles. Default: unknown.",
         examples=[5],
+    )
+    settings: _Settings = Field(
+        default=(),
+        description="Registers that start-up writes before anything else, such as those of a "
+        "watchdog that runs after reset; as those of `uart`.",
+        examples=[[[0x400E1854, 0x8000, 0x8000]]],
+    )
+    tried: StrictStr = Field(
+        default="",
+        description="The hardware that firmware was tried on. Default: none.",
+        examples=["Pico 2"],
     )
     qemu: QemuTable | None = Field(default=None, description="What emulates it.")
     uart: UartTable | None = Field(
@@ -163,13 +196,15 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
             expected="clock, in Hz",
             hint="write the clock of the UART as it is after reset",
         )
-    for one in board.uart.settings if board.uart else ():
-        # The driver's have the divisor of the baud rate.
+    uart = board.uart.settings if board.uart else ()
+    # The driver's have the divisor of the baud rate.
+    places = ((one, "settings") for one in board.settings), ((one, "uart") for one in uart)
+    for one, key in chain(*places):
         if one.value & ~one.mask:
             yield Diagnostic.of(
                 "bad-value",
                 f"the register 0x{one.address:08X} has no room for 0x{one.value:X}",
-                where=document.span("uart"),
+                where=document.span(key),
                 expected=f"the bits 0x{one.mask:X}",
                 hint="write another mask, a higher baud or a lower clock",
             )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.core.spelling import parse_size
-from orchestrator.targets.uarts import Uart, uart_of
+from orchestrator.targets.uarts import Setting, Uart, settings_of, uart_of
 
 # Memories of the user's own board, and which arenas and tensors go to each.
 
@@ -165,6 +165,8 @@ class Board:
         description: What it is, in a few words.
         flash_wait_states: Cycles that the core waits for flash after a taken branch;
             None if they are unknown.
+        settings: Registers that start-up writes before anything else.
+        tried: The hardware that firmware was tried on; empty: none yet.
         uart: Over which the runner may speak to the host; None: it has none.
         is_own: A profile, or a file that it names, describes its memories.
         places: Memories of it that the profile chose for weights and code.
@@ -179,10 +181,17 @@ class Board:
     emulator: tuple[str, ...]
     description: str = ""
     flash_wait_states: int | None = None
+    settings: tuple[Setting, ...] = ()
+    tried: str = ""
     uart: Uart | None = None
     is_own: bool = False
     places: Places = NO_PLACES
     whole: tuple[Region, ...] = ()
+
+    @property
+    def tried_on(self) -> str:
+        """What firmware for it ran on: hardware, `QEMU`, or nothing yet, which is empty."""
+        return self.tried or ("QEMU" if self.emulator else "")
 
     @property
     def code_region(self) -> Region:
@@ -236,6 +245,8 @@ def board_of(name: str, data: Mapping[str, Any]) -> Board:
         emulator=_qemu(qemu) if qemu else (),
         description=str(data.get("description", "")),
         flash_wait_states=data.get("flash_wait_states"),
+        settings=settings_of(data),
+        tried=str(data.get("tried", "")),
         uart=uart_of(data["uart"]) if "uart" in data else None,
     )
 

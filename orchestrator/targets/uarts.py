@@ -15,11 +15,12 @@ DEFAULT_BAUD: Final = 115_200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Bits of a register that are written before the first byte."""
+    """Bits of a register that are written first; or, if it `waits`, that are waited for."""
 
     address: int
     mask: int
     value: int
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +72,36 @@ def needs_clock(driver: str) -> bool:
     return any(isinstance(one["value"], str) for one in drivers()[driver]["settings"])
 
 
+def settings_of(data: Mapping[str, Any]) -> tuple[Setting, ...]:
+    """What a table of a board's file writes to registers, in order."""
+    return tuple(
+        Setting(address=address, mask=mask, value=value, waits=bool(wait))
+        for address, mask, value, *wait in data.get("settings", ())
+    )
+
+
+def _values(clock: int, baud: int) -> Mapping[str, int]:
+    """By name in uart_drivers.toml: what divides a clock, rounded."""
+
+    def rounded(times: int, by: int) -> int:
+        return (clock * times + baud * by // 2) // (baud * by)
+
+    return {
+        "divisor": rounded(1, 1),
+        "divisor - 1": rounded(1, 1) - 1,
+        "divisor * 256": rounded(256, 1),
+        "divisor / 8": rounded(1, 8),
+        "divisor / 16": rounded(1, 16),
+        "divisor / 16, whole": rounded(64, 16) // 64,
+        "divisor / 16, 64ths": rounded(64, 16) % 64,
+    }
+
+
 def uart_of(data: Mapping[str, Any]) -> Uart:
     """A UART from the table of a board's file, which is known to be valid."""
     driver, base = drivers()[data["driver"]], int(data["base"])
     baud = int(driver.get("baud", data.get("baud", DEFAULT_BAUD)))
-    divisor = (int(data.get("clock", 0)) + baud // 2) // baud
-    values = {"divisor": divisor, "divisor / 16": (divisor + 8) // 16}
-    own = (Setting(address=a, mask=m, value=v) for a, m, v in data.get("settings", ()))
+    values = _values(int(data.get("clock", 0)), baud)
     of_driver = (
         Setting(
             address=base + s["offset"], mask=s["mask"], value=values.get(s["value"], s["value"])
@@ -85,7 +109,7 @@ def uart_of(data: Mapping[str, Any]) -> Uart:
         for s in driver["settings"]
     )
     return Uart(
-        settings=(*own, *of_driver),
+        settings=(*settings_of(data), *of_driver),
         receive=_port(driver["receive"], base),
         send=_port(driver["send"], base),
         baud=baud,

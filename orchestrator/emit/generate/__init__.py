@@ -10,7 +10,7 @@ from orchestrator.core.kernel import Kernel
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
-from orchestrator.emit.generate.linker import cmake_config, linker_script, uart_header
+from orchestrator.emit.generate.linker import cmake_config, linker_script, start_header, uart_header
 from orchestrator.emit.generate.nonsecure import nonsecure_files
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.emit.generate.prelinked import constants_assembly
@@ -70,6 +70,8 @@ def generate(
         files += nonsecure_files(product.profile, head, api_methods(product.profile, programs))
     if target.board is not None:
         files.append(linker_script(head, target.board, product.memory))
+        if target.board.settings:
+            files.append(start_header(head, target.board))
         if target.via == "uart":
             files.append(uart_header(head, target.board))
     # By path, not in the order of making: the lock and digests of sets list them so.

@@ -300,9 +300,7 @@ uint64_t ticks() {
 namespace host {
 
 int run_application() {
-  for (const uart::Setting& one : uart::kSettings) {
-    at(one.address) = (at(one.address) & ~one.mask) | one.value;
-  }
+  apply(uart::kSettings);
   start_counter();
   size_t none = 0;
   (void)ask(kHello, nullptr, 0, nullptr, none, 0);
