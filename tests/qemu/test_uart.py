@@ -35,7 +35,9 @@ LARGE = "netduinoplus2"
 """The one with the most memory."""
 
 
-def _built(folder: Path, board: str, case: str = "add_mul", *, toolchain: str = "zig") -> Product:
+def _built(
+    folder: Path, board: str, case: str = "add_mul", *, toolchain: str = "zig", via: str = "uart"
+) -> Product:
     cpu = BOARDS[board].cpu
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
@@ -43,7 +45,7 @@ def _built(folder: Path, board: str, case: str = "add_mul", *, toolchain: str = 
     product = make_product(folder, case, cpu=cpu, toolchain=toolchain, extra=libraries)
     text = product.profile.read_text()
     product.profile.write_text(
-        text.replace("[target]\n", f'[target]\nboard = "{board}"\nvia = "uart"\n')
+        text.replace("[target]\n", f'[target]\nboard = "{board}"\nvia = "{via}"\n')
     )
     assert product.run("build") == 0
     return product
@@ -131,9 +133,11 @@ def test_a_bad_line_changes_no_byte(tmp_path: Path) -> None:
         assert end.damaged > 0
 
 
-@pytest.mark.parametrize("board", [LARGE, "microbit"])
-def test_a_fault_is_told(board: str, tmp_path: Path) -> None:
-    product = _built(tmp_path, board)
+@pytest.mark.parametrize(
+    ("board", "via"), [(LARGE, "uart"), ("microbit", "uart"), (LARGE, "semihosting")]
+)
+def test_a_fault_is_told(board: str, via: str, tmp_path: Path) -> None:
+    product = _built(tmp_path, board, via=via)
     data = bytearray((product.out / "firmware.elf").read_bytes())
     elf = ElfFile(bytes(data))
     symbol = next(s for s in elf.symbols if "orch_application" in s.name)
@@ -146,3 +150,11 @@ def test_a_fault_is_told(board: str, tmp_path: Path) -> None:
     with pytest.raises(MismatchError) as caught:
         carry_out(described, tmp_path / "faulty.elf", calls, timeout_s=60)
     assert ("found", "a hardware fault") in caught.value.diagnostics[0].notes
+
+
+def test_without_a_debugger_a_core_does_not_lock_up(tmp_path: Path) -> None:
+    """QEMU aborts when one does; nobody takes requests here, so firmware waits for ever."""
+    product = _built(tmp_path, LARGE, via="semihosting")
+    command = (*BOARDS[LARGE].emulator, "-kernel", str(product.out / "firmware.elf"))
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(command, timeout=2, check=False)
