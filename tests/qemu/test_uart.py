@@ -7,6 +7,7 @@ import select
 import subprocess
 import time
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from orchestrator.measure.elf import ElfFile
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import encode_request
 from orchestrator.running.wire import HostEnd
+from orchestrator.targets import boards
 from orchestrator.targets.boards import BOARDS
 from tests.conftest import CORPUS
 from tests.product import Product, make_product
@@ -26,7 +28,6 @@ from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -158,3 +159,19 @@ def test_without_a_debugger_a_core_does_not_lock_up(tmp_path: Path) -> None:
     command = (*BOARDS[LARGE].emulator, "-kernel", str(product.out / "firmware.elf"))
     with pytest.raises(subprocess.TimeoutExpired):
         subprocess.run(command, timeout=2, check=False)
+
+
+@pytest.mark.parametrize(("name", "address"), [(LARGE, 0x20010000), ("virt-rv32", 0x80C00000)])
+def test_start_up_writes_settings_and_waits(name: str, address: int, tmp_path: Path) -> None:
+    """Memory in the place of registers: a bit that was not written is waited for without end."""
+    cpu = BOARDS[name].cpu
+    need_toolchain(cpu, "zig")
+    need_emulator(cpu)
+    product = make_product(tmp_path, "add_mul", cpu=cpu, toolchain="zig")
+    text = (Path(boards.__file__).parent / "board_files" / f"{name}.toml").read_text()
+    rows = f'[{address:#x}, 0xF0, 0x50], [{address:#x}, 0xFF, 0x50, "wait"]'
+    (tmp_path / "own.toml").write_text(f"settings = [{rows}]\n{text}")
+    profile = product.profile.read_text()
+    product.profile.write_text(profile.replace("[target]\n", '[target]\nboard = "own.toml"\n'))
+    assert product.run("build") == 0
+    assert product.run("run", "--scenario", str(CORPUS / "add_mul" / "case.json")) == 0
