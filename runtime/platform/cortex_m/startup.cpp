@@ -21,6 +21,7 @@
 
 extern "C" {
 // From the linker script. Only their addresses mean something.
+extern uint8_t orch_flash_begin[];
 extern uint8_t orch_stack_base[];
 extern uint8_t orch_stack_top[];
 extern uint8_t orch_data_load[];
@@ -96,9 +97,11 @@ extern "C" __attribute__((section(".text.orch_start"))) void orch_reset() {
   }
   __asm__ volatile("dsb\n isb" ::: "memory");
 #endif
-  // A boot loader that came here by a jump may have left it elsewhere.
+  // A boot loader that came here by a jump may have left it elsewhere. The
+  // table is what the flash begins with: as a reference to kVectors, this would
+  // look like a recursion to the computation of stacks.
   *reinterpret_cast<Register*>(kVectorTable) =
-      reinterpret_cast<uintptr_t>(&kVectors);
+      reinterpret_cast<uintptr_t>(orch_flash_begin);
 #if defined(__ARM_FP)
   // Before the first floating-point instruction.
   *reinterpret_cast<Register*>(kCoprocessorAccess) |= kFullAccessCp10Cp11;
