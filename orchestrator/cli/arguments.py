@@ -237,7 +237,7 @@ def _meant(option: str, known: Iterable[str]) -> str:
     return f'did you mean "{words[near]}"?' if near else ""
 
 
-# Characters: 17 cores and 44 boards fill a terminal, and hide the hint below.
+# Characters: 17 cores and 47 boards fill a terminal, and hide the hint below.
 _LONG_LIST: Final = 200
 _AFTER: Final = (
     "options of a command follow it: `orchestrator COMMAND --option`; only -q, -v,"

@@ -9,7 +9,15 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    StrictInt,
+    StrictStr,
+    Tag,
+    ValidationError,
+)
 
 from orchestrator.errors import Diagnostic, ProfileError, SourceSpan
 from orchestrator.profile.choices import RegionKind
@@ -21,7 +29,14 @@ from orchestrator.profile.table import Table
 from orchestrator.profile.target import OwnBoard
 from orchestrator.targets.boards import DEFAULT_STACK, Board, board_of
 from orchestrator.targets.cores import CPUS
-from orchestrator.targets.uarts import DEFAULT_BAUD, Uart, drivers, needs_clock, reached_baud
+from orchestrator.targets.uarts import (
+    DEFAULT_BAUD,
+    Setting,
+    Uart,
+    drivers,
+    needs_clock,
+    reached_baud,
+)
 
 
 class BoardRegionTable(RegionTable):
@@ -70,6 +85,20 @@ _Bytes = Annotated[
 _Baud = Annotated[StrictInt, _integer(300, 4_000_000, "write bits per second")]
 
 
+def _tag(row: object) -> str:
+    return "wait" if isinstance(row, list) and row[-1:] == ["wait"] else "write"
+
+
+_Settings = tuple[
+    Annotated[
+        Annotated[tuple[Address, _Word, _Word], Tag("write")]
+        | Annotated[tuple[Address, _Word, _Word, Literal["wait"]], Tag("wait")],
+        Discriminator(_tag),
+    ],
+    ...,
+]
+
+
 class UartTable(Table):
     """A UART of the board, for firmware that is reached over it."""
 
@@ -81,10 +110,10 @@ class UartTable(Table):
         default=0, description="Of the UART, in Hz, as it is after reset.", examples=[16000000]
     )
     baud: _Baud = Field(default=DEFAULT_BAUD, description="Bits per second.", examples=[115200])
-    settings: tuple[tuple[Address, _Word, _Word], ...] = Field(
+    settings: _Settings = Field(
         default=(),
         description="Registers that are written first, for clocks and pins: address, mask of the"
-        " bits, and what they become.",
+        ' bits, and what they become; with `"wait"`, bits that are waited for.',
         examples=[[[0x40023844, 0x10, 0x10]]],
     )
 
@@ -129,6 +158,17 @@ class BoardTable(Table):
         description="Cycles that the memory of tensors lets the core wait at each load and "
         "store, likewise. Default: unknown.",
         examples=[1],
+    )
+    settings: _Settings = Field(
+        default=(),
+        description="Registers that start-up writes before anything else, such as those of a "
+        "watchdog that runs after reset; as those of `uart`.",
+        examples=[[[0x400E1854, 0x8000, 0x8000]]],
+    )
+    tried: StrictStr = Field(
+        default="",
+        description="The hardware that firmware was tried on. Default: none.",
+        examples=["Pico 2"],
     )
     qemu: QemuTable | None = Field(default=None, description="What emulates it.")
     uart: UartTable | None = Field(
@@ -196,6 +236,7 @@ def _problems(table: BoardTable, board: Board, document: Document) -> Iterator[D
     )
     yield from duplicates(table.regions, document.span, where)
     yield from whole_map(table.regions, board, document.span, where)
+    yield from _register_problems(board.settings, 0, (), document.span("settings"))
     if table.uart and board.uart:
         yield from _uart_problems(table.uart, board.uart, table.regions, document)
     flash = next((r for r in board.regions if r.kind == "flash"), None)
@@ -237,23 +278,32 @@ def _uart_problems(
         )
     if needs_clock(table.driver):
         yield from _clock_problems(table, document)
-    for one in uart.settings:
-        # The driver's have the divisor of the baud rate.
+    yield from _register_problems(uart.settings, table.base, regions, document.span("uart"))
+
+
+def _register_problems(
+    settings: Sequence[Setting],
+    base: int,
+    regions: Sequence[BoardRegionTable],
+    where: SourceSpan | None,
+) -> Iterator[Diagnostic]:
+    for one in settings:
+        # A driver's have the divisor of the baud rate.
         if one.value & ~one.mask:
             yield Diagnostic.of(
                 "bad-value",
                 f"the register 0x{one.address:08X} has no room for 0x{one.value:X}",
-                where=document.span("uart"),
+                where=where,
                 expected=f"the bits 0x{one.mask:X}",
                 hint="write another mask, a higher baud or a lower clock",
             )
-    for address in (table.base, *(one.address for one in uart.settings)):
+    for address in (base, *(one.address for one in settings)):
         memories = [r.name for r in regions if 0 <= address - r.origin < r.size_bytes]
         if memories or address % 4 or address >= ADDRESS_END:
             yield Diagnostic.of(
                 "bad-value",
                 f"no register is at {address:#x}",
-                where=document.span("uart"),
+                where=where,
                 **({"found": f"the memory {memories[0]}"} if memories else {}),
                 expected="the address of a word, outside of memories",
                 hint="write it as in the manual of the chip",

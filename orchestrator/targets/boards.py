@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.core.spelling import parse_size
-from orchestrator.targets.uarts import Uart, uart_of
+from orchestrator.targets.uarts import Setting, Uart, settings_of, uart_of
 
 # Memories of the user's own board, and which arenas and tensors go to each.
 
@@ -174,6 +174,8 @@ class Board:
         flash_wait_states: Cycles that the core waits for flash after a taken branch;
             None if they are unknown.
         data_wait_states: Cycles that each load and store waits, likewise.
+        settings: Registers that start-up writes before anything else.
+        tried: The hardware that firmware was tried on; empty: none yet.
         uart: Over which the runner may speak to the host; None: it has none.
         probes: By program for debug probes: what it calls this board.
         uf2_family: Number of the device in UF2 files; None: it has none.
@@ -193,6 +195,8 @@ class Board:
     description: str = ""
     flash_wait_states: int | None = None
     data_wait_states: int | None = None
+    settings: tuple[Setting, ...] = ()
+    tried: str = ""
     uart: Uart | None = None
     probes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     uf2_family: int | None = None
@@ -201,6 +205,11 @@ class Board:
     is_own: bool = False
     places: Places = NO_PLACES
     whole: tuple[Region, ...] = ()
+
+    @property
+    def tried_on(self) -> str:
+        """What firmware for it ran on: hardware, `QEMU`, or nothing yet, which is empty."""
+        return self.tried or ("QEMU" if self.emulator else "")
 
     @property
     def code_region(self) -> Region:
@@ -260,6 +269,8 @@ def board_of(name: str, data: Mapping[str, Any]) -> Board:
         description=str(data.get("description", "")),
         flash_wait_states=data.get("flash_wait_states"),
         data_wait_states=data.get("data_wait_states"),
+        settings=settings_of(data),
+        tried=str(data.get("tried", "")),
         uart=uart_of(data["uart"]) if "uart" in data else None,
         probes=tuple(
             (name, (part,) if isinstance(part, str) else tuple(part))

@@ -11,18 +11,27 @@ from typing import Any, Final
 _FILE: Final = Path(__file__).with_name("uart_drivers.toml")
 DEFAULT_BAUD: Final = 115_200
 """Bits per second, where a board's file says nothing."""
-_STEPS: Final = {"divisor": 1.0, "divisor / 16": 16.0, "divisor / 16, whole": 0.25}
-"""Clocks by which a bit becomes longer, by what is in the register; 1/64 of 16 of them in the
-two registers of a PL011."""
+_PARTS: Final = {
+    "divisor": (1, 1),
+    "divisor - 1": (1, 1),
+    "divisor * 256": (256, 1),
+    "divisor / 8": (1, 8),
+    "divisor / 16": (1, 16),
+    # Two registers hold sixty-fourths of 16 clocks: the whole ones, and what is left.
+    "divisor / 16, whole": (4, 1),
+    "divisor / 16, 64ths": (4, 1),
+}
+"""By name in uart_drivers.toml: a register counts parts of a bit's clocks, so many in so many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Bits of a register that are written before the first byte."""
+    """Bits of a register that are written first; or, if it `waits`, that are waited for."""
 
     address: int
     mask: int
     value: int
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,25 +85,40 @@ def needs_clock(driver: str) -> bool:
 
 def reached_baud(data: Mapping[str, Any]) -> float:
     """Bits per second that a driver with a clock gives, as registers hold whole numbers."""
+    clock, baud = data["clock"], data.get("baud", DEFAULT_BAUD)
     written = (one["value"] for one in drivers()[data["driver"]]["settings"])
-    (step,) = (_STEPS[value] for value in written if value in _STEPS)
-    return float(data["clock"] / step / max(1, _divided(data, step)))
+    times, by = next(_PARTS[value] for value in written if value in _PARTS)
+    return float(clock * times / by / max(1, _rounded(clock * times, baud * by)))
 
 
-def _divided(data: Mapping[str, Any], step: float) -> int:
-    clock, baud = data.get("clock", 0), data.get("baud", DEFAULT_BAUD)
-    return int(clock / step / baud + 0.5)
+def _rounded(numerator: int, denominator: int) -> int:
+    return (numerator + denominator // 2) // denominator
+
+
+def settings_of(data: Mapping[str, Any]) -> tuple[Setting, ...]:
+    """What a table of a board's file writes to registers, in order."""
+    return tuple(
+        Setting(address=address, mask=mask, value=value, waits=bool(wait))
+        for address, mask, value, *wait in data.get("settings", ())
+    )
+
+
+def _values(clock: int, baud: int) -> Mapping[str, int]:
+    """By name in uart_drivers.toml: what divides a clock."""
+    found = {name: _rounded(clock * t, baud * by) for name, (t, by) in _PARTS.items()}
+    sixty_fourths = found["divisor / 16, whole"]
+    return found | {
+        "divisor - 1": found["divisor - 1"] - 1,
+        "divisor / 16, whole": sixty_fourths // 64,
+        "divisor / 16, 64ths": sixty_fourths % 64,
+    }
 
 
 def uart_of(data: Mapping[str, Any]) -> Uart:
     """A UART from the table of a board's file, which is known to be valid."""
     driver, base = drivers()[data["driver"]], int(data["base"])
     baud = int(driver.get("baud", data.get("baud", DEFAULT_BAUD)))
-    values = {name: _divided(data, step) for name, step in _STEPS.items()}
-    sixty_fourths = values["divisor / 16, whole"]
-    values["divisor / 16, whole"] = sixty_fourths // 64
-    values["divisor / 16, 64ths"] = sixty_fourths % 64
-    own = (Setting(address=a, mask=m, value=v) for a, m, v in data.get("settings", ()))
+    values = _values(int(data.get("clock", 0)), baud)
     of_driver = (
         Setting(
             address=base + s["offset"], mask=s["mask"], value=values.get(s["value"], s["value"])
@@ -102,7 +126,7 @@ def uart_of(data: Mapping[str, Any]) -> Uart:
         for s in driver["settings"]
     )
     return Uart(
-        settings=(*own, *of_driver),
+        settings=(*settings_of(data), *of_driver),
         receive=_port(driver["receive"], base),
         send=_port(driver["send"], base),
         baud=baud,

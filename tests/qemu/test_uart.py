@@ -7,6 +7,7 @@ import select
 import subprocess
 import time
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from orchestrator.measure.elf import ElfFile
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import encode_request
 from orchestrator.running.wire import HostEnd
+from orchestrator.targets import boards
 from orchestrator.targets.boards import BOARDS
 from tests.bad_wire import spoiled
 from tests.conftest import CORPUS
@@ -28,7 +30,6 @@ from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -37,7 +38,9 @@ LARGE = "netduinoplus2"
 """The one with the most memory."""
 
 
-def _built(folder: Path, board: str, case: str = "add_mul", *, toolchain: str = "zig") -> Product:
+def _built(
+    folder: Path, board: str, case: str = "add_mul", *, toolchain: str = "zig", via: str = "uart"
+) -> Product:
     cpu = BOARDS[board].cpu
     need_toolchain(cpu, toolchain)
     need_emulator(cpu)
@@ -45,7 +48,7 @@ def _built(folder: Path, board: str, case: str = "add_mul", *, toolchain: str = 
     product = make_product(folder, case, cpu=cpu, toolchain=toolchain, extra=libraries)
     text = product.profile.read_text()
     product.profile.write_text(
-        text.replace("[target]\n", f'[target]\nboard = "{board}"\nvia = "uart"\n')
+        text.replace("[target]\n", f'[target]\nboard = "{board}"\nvia = "{via}"\n')
     )
     assert product.run("build") == 0
     return product
@@ -128,9 +131,11 @@ def test_a_bad_line_changes_no_byte(case: str, seeds: int, rate: float, tmp_path
         assert end.status == 0
 
 
-@pytest.mark.parametrize("board", [LARGE, "microbit"])
-def test_a_fault_is_told(board: str, tmp_path: Path) -> None:
-    product = _built(tmp_path, board)
+@pytest.mark.parametrize(
+    ("board", "via"), [(LARGE, "uart"), ("microbit", "uart"), (LARGE, "semihosting")]
+)
+def test_a_fault_is_told(board: str, via: str, tmp_path: Path) -> None:
+    product = _built(tmp_path, board, via=via)
     data = bytearray((product.out / "firmware.elf").read_bytes())
     elf = ElfFile(bytes(data))
     symbol = next(s for s in elf.symbols if "orch_application" in s.name)
@@ -143,3 +148,27 @@ def test_a_fault_is_told(board: str, tmp_path: Path) -> None:
     with pytest.raises(MismatchError) as caught:
         carry_out(described, tmp_path / "faulty.elf", calls, timeout_s=60)
     assert ("found", "a hardware fault") in caught.value.diagnostics[0].notes
+
+
+def test_without_a_debugger_a_core_does_not_lock_up(tmp_path: Path) -> None:
+    """QEMU aborts when one does; nobody takes requests here, so firmware waits for ever."""
+    product = _built(tmp_path, LARGE, via="semihosting")
+    command = (*BOARDS[LARGE].emulator, "-kernel", str(product.out / "firmware.elf"))
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(command, timeout=2, check=False)
+
+
+@pytest.mark.parametrize(("name", "address"), [(LARGE, 0x20010000), ("virt-rv32", 0x80C00000)])
+def test_start_up_writes_settings_and_waits(name: str, address: int, tmp_path: Path) -> None:
+    """Memory in the place of registers: a bit that was not written is waited for without end."""
+    cpu = BOARDS[name].cpu
+    need_toolchain(cpu, "zig")
+    need_emulator(cpu)
+    product = make_product(tmp_path, "add_mul", cpu=cpu, toolchain="zig")
+    text = (Path(boards.__file__).parent / "board_files" / f"{name}.toml").read_text()
+    rows = f'[{address:#x}, 0xF0, 0x50], [{address:#x}, 0xFF, 0x50, "wait"]'
+    (tmp_path / "own.toml").write_text(f"settings = [{rows}]\n{text}")
+    profile = product.profile.read_text()
+    product.profile.write_text(profile.replace("[target]\n", '[target]\nboard = "own.toml"\n'))
+    assert product.run("build") == 0
+    assert product.run("run", "--scenario", str(CORPUS / "add_mul" / "case.json")) == 0

@@ -44,8 +44,9 @@ def run(args: Namespace, console: Console) -> ExitCode:
         lines.append(f"  isa        {isas}")
         lines.append(f"  toolchain  {', '.join(cpu.toolchains)}")
         for board in boards[name]:
-            note = "" if board.emulator else "  (build only: no emulator)"
-            lines.append(f"  board      {board.name}{note}")
+            tried = f"tried on {board.tried_on}" if board.tried_on else "not tried on hardware"
+            uart = ", UART" if board.uart else ""
+            lines.append(f"  board      {board.name}  ({tried}{uart})")
             lines.append(f"    {board.description}")
             lines += [
                 f"    {r.kind:<5} {r.name:<10} {r.size_bytes // 1024:>6,} KiB at {r.origin:#010x}"

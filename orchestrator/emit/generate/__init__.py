@@ -10,7 +10,7 @@ from orchestrator.core.kernel import Kernel
 from orchestrator.emit.artifact import GeneratedFile
 from orchestrator.emit.generate.api_header import api_header
 from orchestrator.emit.generate.api_source import api_source
-from orchestrator.emit.generate.linker import cmake_config, linker_script, uart_header
+from orchestrator.emit.generate.linker import cmake_config, linker_script, start_header, uart_header
 from orchestrator.emit.generate.nonsecure import nonsecure_files
 from orchestrator.emit.generate.ports import api_methods
 from orchestrator.emit.generate.prelinked import constants_assembly
@@ -71,6 +71,8 @@ def generate(
     if target.board is not None:
         is_uart = target.via == "uart"
         files.append(linker_script(head, target.board, product.memory, has_id=is_uart))
+        if target.board.settings:
+            files.append(start_header(head, target.board))
         if is_uart:
             files.append(uart_header(head, target.board))
     # By path, not in the order of making: the lock and digests of sets list them so.

@@ -49,6 +49,11 @@ def uart_header(head: str, board: Board) -> GeneratedFile:
     return GeneratedFile("gen/include/orch_uart.h", text)
 
 
+def start_header(head: str, board: Board) -> GeneratedFile:
+    """What start-up code writes to registers of a board first."""
+    return GeneratedFile("gen/include/orch_start.h", render("start.h", head=head, board=board))
+
+
 def cmake_config(profile: str, head: str, target: Target) -> GeneratedFile:
     """An imported library `orchestrator::<profile>` for projects that use CMake.
 

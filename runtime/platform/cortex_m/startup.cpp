@@ -11,9 +11,17 @@
 /// Whether code runs in a RAM, and lies in the flash before.
 #define ORCH_COPIES_CODE 0
 #endif
+#ifndef ORCH_HAS_SETTINGS
+/// Whether the board has registers that are written before anything else.
+#define ORCH_HAS_SETTINGS 0
+#endif
+#if ORCH_HAS_SETTINGS
+#include "orch_start.h"
+#endif
 
 extern "C" {
 // From the linker script. Only their addresses mean something.
+extern uint8_t orch_flash_begin[];
 extern uint8_t orch_stack_base[];
 extern uint8_t orch_stack_top[];
 extern uint8_t orch_data_load[];
@@ -40,6 +48,7 @@ using Register = volatile uint32_t;
 constexpr uintptr_t kCoprocessorAccess = 0xE000ED88U;  // CPACR
 constexpr uint32_t kFullAccessCp10Cp11 = 0xFU << 20;
 #endif
+constexpr uintptr_t kVectorTable = 0xE000ED08U;  // VTOR; Cortex-M0 has none
 // Configuration and control register: what the code was compiled for.
 constexpr uintptr_t kConfiguration = 0xE000ED14U;  // CCR
 constexpr uint32_t kSettings =
@@ -77,6 +86,9 @@ size_t bytes_between(const uint8_t* begin, const uint8_t* end) {
 
 // In the flash, wherever other code is.
 extern "C" __attribute__((section(".text.orch_start"))) void orch_reset() {
+#if ORCH_HAS_SETTINGS
+  orch::apply(orch::start::kSettings);
+#endif
 #if ORCH_COPIES_CODE
   // No function can be called before. The compiler must not see a memcpy.
   const volatile uint32_t* from = orch_code_load;
@@ -85,6 +97,11 @@ extern "C" __attribute__((section(".text.orch_start"))) void orch_reset() {
   }
   __asm__ volatile("dsb\n isb" ::: "memory");
 #endif
+  // A boot loader that came here by a jump may have left it elsewhere. The
+  // table is what the flash begins with: as a reference to kVectors, this would
+  // look like a recursion to the computation of stacks.
+  *reinterpret_cast<Register*>(kVectorTable) =
+      reinterpret_cast<uintptr_t>(orch_flash_begin);
 #if defined(__ARM_FP)
   // Before the first floating-point instruction.
   *reinterpret_cast<Register*>(kCoprocessorAccess) |= kFullAccessCp10Cp11;

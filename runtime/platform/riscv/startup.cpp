@@ -12,6 +12,13 @@
 /// Whether code runs in a RAM, and lies in the flash before.
 #define ORCH_COPIES_CODE 0
 #endif
+#ifndef ORCH_HAS_SETTINGS
+/// Whether the board has registers that are written before anything else.
+#define ORCH_HAS_SETTINGS 0
+#endif
+#if ORCH_HAS_SETTINGS
+#include "orch_start.h"
+#endif
 
 extern "C" {
 // From the linker script. Only their addresses mean something.
@@ -84,6 +91,9 @@ void protect_flash() {
 
 // In the flash, wherever other code is.
 extern "C" __attribute__((section(".text.orch_start"))) void orch_start() {
+#if ORCH_HAS_SETTINGS
+  orch::apply(orch::start::kSettings);
+#endif
 #if ORCH_COPIES_CODE
   // No function can be called before. The compiler must not see a memcpy.
   const volatile uint32_t* from = orch_code_load;

@@ -117,6 +117,13 @@ int run_application() {
 }
 
 void exit(int code) {
+#if defined(__ARM_ARCH_ISA_THUMB) && __ARM_ARCH_ISA_THUMB == 2
+  // A hard fault (HFSR) without a reason (CFSR) is a request that no debugger
+  // took: the next one would lock the core up, and some chips start anew then.
+  const auto* status = reinterpret_cast<const volatile uint32_t*>(0xE000ED28U);
+  while (status[0] == 0 && status[1] != 0) {
+  }
+#endif
   const Field block[] = {kApplicationExit, static_cast<Field>(code)};
   for (;;) (void)call(kExitExtended, block);
 }

@@ -306,9 +306,7 @@ uint64_t ticks() {
 namespace host {
 
 int run_application() {
-  for (const uart::Setting& one : uart::kSettings) {
-    at(one.address) = (at(one.address) & ~one.mask) | one.value;
-  }
+  apply(uart::kSettings);
   start_counter();
   size_t none = 0;
   (void)ask(kHello, orch_build_id, kIdSize, nullptr, none, 0);

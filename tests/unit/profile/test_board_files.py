@@ -166,6 +166,20 @@ def test_a_uart_needs_a_driver_and_a_clock() -> None:
     assert _problem(text).message == "nrf-uart has 115,200 bits per second"
 
 
+def test_settings_write_and_wait() -> None:
+    written = 'settings = [[0x40000000, 3, 1], [0x40000004, 4, 4, "wait"]]\ntried = "our bench"\n'
+    board = _read(written + OWN).target.described_board
+    assert board is not None
+    assert board.settings == (
+        Setting(address=0x40000000, mask=3, value=1),
+        Setting(address=0x40000004, mask=4, value=4, waits=True),
+    )
+    assert (board.tried, board.tried_on) == ("our bench", "our bench")
+    problem = _problem(written.replace("3, 1", "3, 4") + OWN)
+    assert problem.message == "the register 0x40000000 has no room for 0x4"
+    assert str(problem.where) == "boards/own.toml:1"
+
+
 def test_registers_of_a_uart_have_room() -> None:
     text = OWN.replace("[[regions]]", _UART, 1)
     problem = _problem(text.replace("16_000_000", "100_000_000\nbaud = 300"))

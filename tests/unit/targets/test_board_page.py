@@ -27,13 +27,16 @@ def _row(board: Board) -> str:
         for r in board.regions
     )
     run = "QEMU" if board.emulator else "no"
+    uart = f"{board.uart.baud:,} baud" if board.uart else "no"
     stack = f"{board.stack_bytes // KIB} KiB"
+    tried = board.tried_on or "no hardware"
     what = f"`{board.name}`<br>{board.description}"
-    return f"| {what} | {cores} | {regions} | {stack} | {run} |\n"
+    cells = (what, cores, regions, stack, run, uart, tried)
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _table() -> str:
-    head = ("board", "cores", "memories", "stack", "`run`")
+    head = ("board", "cores", "memories", "stack", "`run`", "UART", "tried on")
     lines = f"| {' | '.join(head)} |\n|{' --- |' * len(head)}\n"
     rows = "".join(_row(board) for board in BOARDS.values())
     return f"{BEGIN}\n{lines}{rows}\n{END}"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from importlib import resources
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import pytest
+import tomli
 
 from orchestrator.profile.memory import RegionTable, with_regions
 from orchestrator.targets.boards import BOARDS, Board, Region, boards_of
 from orchestrator.targets.cores import CPUS
 from tests.doc_blocks import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 BOARD = BOARDS["mps3-an547"]
 _described = RegionTable.model_construct
@@ -92,3 +97,31 @@ def test_each_board_has_wait_states_or_says_why_not() -> None:
         assert bool(reason) == (name in unknown), name
     page = " ".join((ROOT / "docs" / "commands.md").read_text().split())
     assert f"{len(unknown)} of the {len(BOARDS)} boards have none" in page
+
+
+_CLOCKS_PER_BIT: Mapping[str, Callable[[Mapping[int, int]], float]] = {
+    "cmsdk": lambda found: found[0x10],
+    "imxrt-lpuart": lambda found: 16 * found[0x10],
+    "ns16550": lambda found: 16 * found[0x00],
+    "pl011": lambda found: 16 * (found[0x24] + found[0x28] / 64),
+    "sam-usart": lambda found: 8 * found[0x20],
+    "sifive": lambda found: found[0x18] + 1,
+    "stm32-lpuart": lambda found: found[0x0C] / 256,
+    "stm32-usart": lambda found: found[0x08],
+    "stm32-usart-v2": lambda found: found[0x0C],
+}
+"""By driver, from the registers that it writes, by offset: as manuals define the divisor."""
+
+
+@pytest.mark.parametrize("board", [b for b in BOARDS.values() if b.uart], ids=lambda b: b.name)
+def test_a_uart_has_the_baud_rate_that_it_says(board: Board) -> None:
+    """Two ends understand each other up to some 4 %, of which each gets half."""
+    file = resources.files("orchestrator.targets") / "board_files" / f"{board.name}.toml"
+    data = tomli.loads(file.read_text(encoding="utf-8"))["uart"]
+    assert board.uart is not None
+    if data["driver"] == "nrf-uart":
+        assert board.uart.baud == 115_200
+        return
+    found = {one.address - data["base"]: one.value for one in board.uart.settings}
+    baud = data["clock"] / _CLOCKS_PER_BIT[data["driver"]](found)
+    assert baud == pytest.approx(board.uart.baud, rel=0.02)
