@@ -321,7 +321,7 @@ def _clock_problems(table: UartTable, document: Document) -> Iterator[Diagnostic
             hint="write the clock of the UART as it is after reset",
         )
         return
-    reached = reached_baud(table.model_dump())
+    reached = reached_baud(table.model_dump(exclude={"settings"}))
     if table.clock // table.baud < _LEAST_CLOCKS or abs(reached / table.baud - 1) > _MOST_OFF:
         yield Diagnostic.of(
             "bad-value",
