@@ -86,6 +86,8 @@ flash doorbell.toml --on probe  # write it with a debug probe, and compare
 flash doorbell.toml --on gdb:localhost:3333 --yes  # through a GDB server
 run doorbell.toml --scenario scenarios/doorbell.json  # compare outputs
 run doorbell.toml --input image.npy --profile  # cost per operator
+run doorbell.toml --on probe --profile --json > after.json\
+  # cycles of the board itself
 test doorbell.toml  # random inputs, all methods, several runs
 test doorbell.toml --on uart:/dev/ttyACM0  # on the board itself
 test doorbell.toml --bisect  # which pass makes a difference
