@@ -232,6 +232,12 @@ COMMANDS: Final = {
         _of_product("--profile  show what each operator costs", place="costs"),
         _of_product("--passes N  with --profile, not in an emulator: runs to take the median of"),
     ),
+    "profile": _command(
+        "compare what runs cost, by operator",
+        "action ACTION{diff}  diff: show each cost before and after, and their ratio",
+        Option("before BEFORE  what `run --profile --json` printed before a change", read=Path),
+        Option("after AFTER  what it printed after that", read=Path),
+    ),
     "test": _command(
         "compare the product with its own program, bit for bit",
         *_PRODUCTS,
