@@ -2,7 +2,8 @@
 
 On a host a variant with trace hooks is built and its clock is read around every
 instruction. On an emulated board the emulator counts, so the firmware measured is
-the one that ships, without hooks.
+the one that ships, without hooks. A device has the built one, which needs hooks to
+read the core's counter.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from orchestrator.build.product import build_variant, known_outputs
 from orchestrator.build.project import Project, Shell, open_build
 from orchestrator.build.report_file import last_report
 from orchestrator.build.variant import Variant, without_bounds
-from orchestrator.errors import CompileError, UsageError
+from orchestrator.errors import CompileError, SourceSpan, UsageError
 from orchestrator.measure.elf import ElfFile
 from orchestrator.measure.size import SizeReport
 from orchestrator.measure.thumb import events
@@ -27,8 +28,9 @@ from orchestrator.method.compact import instruction_bytes, table_layout
 from orchestrator.method.linked import LinkedCall, LinkedMethod
 from orchestrator.method.steps import is_given, step_table
 from orchestrator.program.program import DelegateCall, Instruction, KernelCall, Method
-from orchestrator.running.costs import CycleEstimate, Operators
+from orchestrator.running.costs import Counter, CycleEstimate, Operators
 from orchestrator.running.counting import Code, CountPlan, Table
+from orchestrator.running.device import Device
 from orchestrator.running.product import Product, read_product
 from orchestrator.shell.build_folder import exclusive
 from orchestrator.shell.files import read_text_file
@@ -85,8 +87,9 @@ class Instrument:
         product: The product it was built from.
         firmware: The program.
         operators: By index of the method in the product's method table.
-        plan: For boards: what the emulator counts.
-        estimate: For cores whose cycles are known.
+        plan: For emulated boards: what the emulator counts.
+        estimate: For emulated boards with cores whose cycles are known.
+        counter: For devices: what counts.
     """
 
     product: Product
@@ -94,27 +97,42 @@ class Instrument:
     operators: Mapping[int, Operators]
     plan: CountPlan | None
     estimate: CycleEstimate | None
+    counter: Counter | None = None
 
 
-def instrument(project: Project, shell: Shell) -> Instrument:
+def instrument(project: Project, shell: Shell, on: Device | None = None) -> Instrument:
     """Prepare a product for measuring; outputs, lock and notes do not change.
+
+    Args:
+        project: It is built.
+        shell: Builds a variant.
+        on: The device that has the product; None: this machine, or an emulator.
 
     Raises:
         OrchestratorError: The product has no current build (`no-report`,
-            `stale-build`), or its variant cannot be built.
+            `stale-build`), its variant cannot be built, or a device has it without
+            hooks (`no-trace-hooks`).
     """
     build = open_build(project, shell)
     target = build[inputs.TARGET]
-    is_host = target.board is None
-    timing = TIMINGS.get(target.cpu.name)
+    needs_hooks = target.board is None or on is not None
+    timing = None if needs_hooks else TIMINGS.get(target.cpu.name)
+    wait_states = project.profile.target.flash_wait_states
+    if on and not project.profile.trace.enable:
+        raise UsageError.of(
+            "no-trace-hooks",
+            f"{project.profile.name} has no trace hooks, which read the counter of a device",
+            where=SourceSpan(file=str(project.profile.file)),
+            hint="write enable = true in [trace], build and flash it",
+        )
     with built(project, shell) as now:
         folder, report = project.folder, now
         # Hooks cost instructions: on a board the emulator counts the very firmware that
         # ships; a host has no such counter, and its clock is read in the hooks.
-        if project.profile.trace.enable != is_host:
-            trace = project.profile.trace.model_copy(update={"enable": is_host})
+        if project.profile.trace.enable != needs_hooks:
+            trace = project.profile.trace.model_copy(update={"enable": needs_hooks})
             profile = without_bounds(project.profile).model_copy(update={"trace": trace})
-            name = "with trace hooks" if is_host else "without trace hooks"
+            name = "with trace hooks" if needs_hooks else "without trace hooks"
             variant = build_variant(project, profile, name, shell)
             folder, report = variant.folder, variant.report
         product = read_product(read_text_file(folder / "product.json"))
@@ -125,14 +143,22 @@ def instrument(project: Project, shell: Shell) -> Instrument:
         product=product,
         firmware=firmware,
         operators={index: _operators(method) for index, method in enumerate(methods)},
-        plan=None if is_host else _plan(build, report, product, methods, code),
+        plan=None if needs_hooks else _plan(build, report, product, methods, code),
         estimate=CycleEstimate(
             cpu=target.cpu.name,
             timing=timing,
-            wait_states=project.profile.target.flash_wait_states,
+            wait_states=wait_states,
             data_wait_states=project.profile.target.data_wait_states,
         )
         if timing
+        else None,
+        counter=Counter(
+            device=str(on),
+            board=product.board or "",
+            counter="SysTick" if target.cpu.is_arm else "mcycle",
+            wait_states=wait_states,
+        )
+        if on
         else None,
     )
 

@@ -230,7 +230,13 @@ COMMANDS: Final = {
         Option("--timeout SECONDS  stop the run after that time; default: 600", default=600.0),
         # argparse would name this option `profile`, which the positional argument has.
         _of_product("--profile  show what each operator costs", place="costs"),
-        _of_product("--passes N  with --profile on a host: runs to take the median of"),
+        _of_product("--passes N  with --profile, not in an emulator: runs to take the median of"),
+    ),
+    "profile": _command(
+        "compare what runs cost, by operator",
+        "action ACTION{diff}  diff: show each cost before and after, and their ratio",
+        Option("before BEFORE  what `run --profile --json` printed before a change", read=Path),
+        Option("after AFTER  what it printed after that", read=Path),
     ),
     "test": _command(
         "compare the product with its own program, bit for bit",

@@ -16,7 +16,7 @@ PLUMBING: Final = "plumbing"
 GROUPS: Final = {
     title: tuple(names.split())
     for title, names in {
-        "daily work": "init new check build flash run test evaluate size report",
+        "daily work": "init new check build flash run profile test evaluate size report",
         "development": "watch plan why memory scratch inspect decode export targets doctor clean",
         "team": "lock compat package cache",
         "supply chain": "update sbom provenance signature verify",
@@ -86,6 +86,10 @@ flash doorbell.toml --on probe  # write it with a debug probe, and compare
 flash doorbell.toml --on gdb:localhost:3333 --yes  # through a GDB server
 run doorbell.toml --scenario scenarios/doorbell.json  # compare outputs
 run doorbell.toml --input image.npy --profile  # cost per operator
+run doorbell.toml --on probe --profile --json > after.json\
+  # cycles of the board itself
+profile diff before.json after.json  # what a change of the model gains
+profile diff before.json after.json --json  # the same as JSON
 test doorbell.toml  # random inputs, all methods, several runs
 test doorbell.toml --on uart:/dev/ttyACM0  # on the board itself
 test doorbell.toml --bisect  # which pass makes a difference

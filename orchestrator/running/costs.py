@@ -1,4 +1,4 @@
-"""What a run cost, per operator: times on a host, instructions on an emulated board."""
+"""What a run cost, per operator: times on a host, instructions in QEMU, cycles on a device."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from orchestrator.targets.timing import Event, Timing
 
 NANOSECONDS: Final = "ns"
 INSTRUCTIONS: Final = "instructions"
+CYCLES: Final = "cycles"
 
 Operators = tuple[str, ...]
 """Per instruction of a method the operator it calls; "" for one that calls none."""
@@ -46,7 +47,7 @@ class RunCosts:
     """What the calls of a run cost, in one unit.
 
     Args:
-        unit: `NANOSECONDS` or `INSTRUCTIONS`.
+        unit: `NANOSECONDS`, `INSTRUCTIONS` or `CYCLES`.
         passes: Runs of all calls of which these are medians; 1 for exact counts.
         runs: Calls of methods.
         instructions: Those that call kernels, by method and index.
@@ -86,17 +87,20 @@ def timed(
     calls: Sequence[Call],
     passes: Sequence[Sequence[CallResult]],
     operators: Mapping[int, Operators],
+    unit: str = NANOSECONDS,
 ) -> RunCosts:
-    """Costs in nanoseconds: of each instruction the median over the passes.
+    """Costs by a clock: of each instruction the median over the passes.
 
     Args:
         calls: Of one pass.
         passes: Results of the same calls, several times over, all successful, of a
             product with trace hooks.
         operators: By index of the method.
+        unit: What the clock counts.
 
     Raises:
-        MismatchError: A pass ran other instructions than the first (`bad-response`).
+        MismatchError: A pass ran other instructions than the first (`bad-response`), or
+            the clock stands still (`no-cycles`).
     """
     totals: dict[tuple[int, int], list[int]] = {}
     executor = load = loads = 0
@@ -127,8 +131,14 @@ def timed(
         load_ticks = median_low(trace.load_ticks for trace in found)
         load += load_ticks
         loads += load_ticks != 0
+    if unit == CYCLES and not executor and not any(map(sum, totals.values())):
+        raise MismatchError.of(
+            "no-cycles",
+            "the counter of the device stands still",
+            hint="the core lacks the counter; for a board that is emulated, leave out --on",
+        )
     return RunCosts(
-        unit=NANOSECONDS,
+        unit=unit,
         passes=len(passes),
         runs=len(calls),
         instructions=tuple(
@@ -235,13 +245,46 @@ class CycleEstimate:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """What counted the cycles of a device.
+
+    Args:
+        device: As `--on` names it.
+        board: Its board.
+        counter: A register of the core.
+        wait_states: Of the flash, as profile or board file say; None if they are unknown.
+    """
+
+    device: str
+    board: str
+    counter: str
+    wait_states: int | None
+
+    @property
+    def assumption(self) -> str:
+        """What the numbers are."""
+        states = "unknown" if self.wait_states is None else self.wait_states
+        return (
+            f"cycles of {self.board} at {self.device}, counted by {self.counter}: as the board runs"
+            f" (flash wait states on file: {states}), caches as start-up leaves them"
+        )
+
+
 # Hosts' clocks count nanoseconds, of which a table has too many digits.
-_SCALE: Final = {NANOSECONDS: (1000, 1, "us"), INSTRUCTIONS: (1, 0, "instructions")}
+SCALE: Final = {
+    NANOSECONDS: (1000, 1, "us"),
+    INSTRUCTIONS: (1, 0, "instructions"),
+    CYCLES: (1, 0, "cycles"),
+}
 """By unit: what a table divides by, decimals, name."""
 
 
 def cost_table(
-    costs: RunCosts, operators: Mapping[int, Operators], estimate: CycleEstimate | None = None
+    costs: RunCosts,
+    operators: Mapping[int, Operators],
+    estimate: CycleEstimate | None = None,
+    counter: Counter | None = None,
 ) -> str:
     """A table with a row per operator, one for the rest, the sum, and loading.
 
@@ -249,8 +292,9 @@ def cost_table(
         costs: Of a run.
         operators: By index of the method.
         estimate: Adds a column of cycles, and a line that says what they are.
+        counter: Adds such a line for cycles that were counted.
     """
-    scale, decimals, unit = _SCALE[costs.unit]
+    scale, decimals, unit = SCALE[costs.unit]
 
     def row(
         name: str, calls: int | None, total: int, events: Sequence[int], *, percent: bool = True
@@ -264,7 +308,7 @@ def cost_table(
             *([f"{estimate.cycles(events):,}"] if estimate else []),
         )
 
-    rest = "executor, tracing" if costs.unit == NANOSECONDS else "executor"
+    rest = "executor" if costs.unit == INSTRUCTIONS else "executor, tracing"
     rows = [
         ("operator", "calls", unit, "%", "per call", *(["est. cycles"] if estimate else [])),
         *(row(c.operator, c.calls, c.total, c.events) for c in by_operator(costs, operators)),
@@ -274,6 +318,7 @@ def cost_table(
     ]
     lines = table_lines(rows, right=range(1, len(rows[0])))
     about = [estimate.assumption, estimate.accuracy] if estimate else []
+    about += [counter.assumption] if counter else []
     return "\n".join([*lines, *about, ""])
 
 
@@ -286,6 +331,7 @@ def cost_data(
     operators: Mapping[int, Operators],
     methods: Mapping[int, tuple[str, str]],
     estimate: CycleEstimate | None = None,
+    counter: Counter | None = None,
 ) -> dict[str, object]:
     """All that the table says and more as JSON data; the keys are stable.
 
@@ -294,12 +340,17 @@ def cost_data(
         operators: By index of the method.
         methods: Names of model and method, likewise.
         estimate: Adds `cycles` to each part, and what they are.
+        counter: Adds what counted.
     """
 
     def cycles(events: Sequence[int]) -> dict[str, int]:
         return {"cycles": estimate.cycles(events)} if estimate else {}
 
     about: dict[str, object] = {}
+    if counter:
+        about["counted_on"] = picked(
+            counter, "device", "board", "counter", "wait_states", "assumption"
+        )
     if estimate:
         events = zip(Event, costs.total_events, strict=False)
         about["cycle_estimate"] = {

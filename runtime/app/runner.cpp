@@ -141,9 +141,22 @@ class CallTrace {
   void loaded() { load_ticks_ = platform::ticks() - begin_; }
   void run() { begin_ = platform::ticks(); }
   void ran() { run_ticks_ = platform::ticks() - begin_; }
-  void record(uint32_t instruction, orch_ticks ticks) {
-    if (count_ == kEvents) flush();
-    events_[count_++] = {instruction, ticks};
+  /// What comes before `resume` is no part of the run: reading and writing.
+  void pause() { paused_ = platform::ticks(); }
+  void resume() { begin_ += platform::ticks() - paused_; }
+  /// Reads the clock before or after an instruction.
+  uint64_t read_clock() {
+    before_ = now_;
+    return now_ = platform::ticks();
+  }
+  /// Between the last two readings; `orch_ticks` may have wrapped.
+  void record(uint32_t instruction) {
+    if (count_ == kEvents) {
+      pause();
+      flush();
+      resume();
+    }
+    events_[count_++] = {instruction, now_ - before_};
   }
   /// False: the response cannot be written.
   bool finish() {
@@ -155,10 +168,9 @@ class CallTrace {
  private:
   struct Event {
     uint32_t instruction;
-    orch_ticks ticks;
+    uint64_t ticks;
   };
-  // Long methods write in between, which counts as the executor's time. Boards
-  // have little room beside their arenas.
+  // Long methods write in between. Boards have little room beside their arenas.
   static constexpr uint32_t kEvents = sizeof(void*) == 4 ? 16 : 256;
 
   bool write_ticks(uint64_t ticks) {
@@ -178,6 +190,9 @@ class CallTrace {
   uint64_t begin_ = 0;
   uint64_t load_ticks_ = 0;
   uint64_t run_ticks_ = 0;
+  uint64_t paused_ = 0;
+  uint64_t before_ = 0;
+  uint64_t now_ = 0;
   Event events_[kEvents] = {};
 };
 #else
@@ -186,6 +201,8 @@ struct CallTrace {
   void loaded() {}
   void run() {}
   void ran() {}
+  void pause() {}
+  void resume() {}
   bool finish() { return true; }
 };
 #endif
@@ -328,7 +345,9 @@ bool run_rows(File request, const ModelMethod& method) {
   if (begin_rows(method) != Error::Ok) return false;
   const RowRun& run = *image_of(method).steps->run;
   while (run.room != 0) {
+    call_trace.pause();
     if (!platform::read(request, run.to, run.room)) return false;
+    call_trace.resume();
     rows_came(method);
   }
   return true;
@@ -404,12 +423,12 @@ int run_call(File request, File response, Error intact, bool& failed) {
 
 #if ORCH_TRACE
 extern "C" orch_ticks orch_trace_ticks() {
-  return static_cast<orch_ticks>(orch::platform::ticks());
+  return static_cast<orch_ticks>(orch::call_trace.read_clock());
 }
 
-extern "C" void orch_trace_record(uint32_t, uint32_t instruction,
-                                  orch_ticks begin, orch_ticks end) {
-  orch::call_trace.record(instruction, end - begin);
+extern "C" void orch_trace_record(uint32_t, uint32_t instruction, orch_ticks,
+                                  orch_ticks) {
+  orch::call_trace.record(instruction);
 }
 #endif
 

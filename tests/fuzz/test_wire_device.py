@@ -58,7 +58,7 @@ constexpr unsigned kReliable = 60;
 def _program(folder: Path) -> Path:
     """The source with registers that the test plays, and without assembly."""
     compiler = need_tool("clang++-14", "clang++")
-    text = _SOURCE.read_text(encoding="utf-8").replace('"../host.h"', '"platform/host.h"')
+    text = _SOURCE.read_text(encoding="utf-8").replace('"../', '"platform/')
     for pattern, instead in (
         (
             r"volatile uint32_t& at\(uintptr_t address\) \{[^}]*\}",

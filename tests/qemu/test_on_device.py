@@ -61,12 +61,12 @@ def _qemu(board: str, port: int) -> list[str]:
 
 
 @contextmanager
-def _device(board: str = BOARD) -> Iterator[str]:
-    """An empty board behind QEMU's GDB server."""
+def _device(board: str = BOARD, *more: str) -> Iterator[str]:
+    """An empty board behind QEMU's GDB server, which gets further arguments."""
     with socket.socket() as any_port:
         any_port.bind(("127.0.0.1", 0))
         port = any_port.getsockname()[1]
-    with subprocess.Popen(_qemu(board, port)) as emulator:
+    with subprocess.Popen([*_qemu(board, port), *more]) as emulator:
         try:
             end = time.monotonic() + 60
             while time.monotonic() < end:

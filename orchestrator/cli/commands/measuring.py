@@ -13,7 +13,7 @@ from orchestrator.build import Project
 from orchestrator.build.firmware import carry_out
 from orchestrator.build.instrument import instrument
 from orchestrator.cli.console import Console
-from orchestrator.running.costs import RunCosts, cost_data, cost_table, timed
+from orchestrator.running.costs import CYCLES, NANOSECONDS, RunCosts, cost_data, cost_table, timed
 from orchestrator.running.counting import counted, read_counts
 from orchestrator.running.device import Device
 from orchestrator.running.product import Product
@@ -29,7 +29,7 @@ class Measured:
     """Costs of a run.
 
     Args:
-        unit: `instructions` or `ns`.
+        unit: `instructions`, `ns` or `cycles`.
         total: Of all calls, in that unit.
         cycles: Estimated; None where nothing estimates them.
         table: The costs as text.
@@ -61,6 +61,7 @@ def measure(
     *,
     passes: int | None,
     timeout_s: float,
+    on: Device | None = None,
 ) -> tuple[tuple[CallResult, ...], Measured | None]:
     """Results of the calls, and their costs unless one failed on the device.
 
@@ -68,12 +69,14 @@ def measure(
         project: It is built as it is now, with a firmware that measures.
         calls: In order.
         console: Shows progress.
-        passes: On hosts: runs to take the median of; None for some.
+        passes: On hosts and devices: runs to take the median of; None for some.
         timeout_s: Of the run.
+        on: The device that has the product; None: this machine, or an emulator.
     """
     with console.progress() as reporter:
-        ready = instrument(project, console.shell(reporter))
-    passes = (passes or _PASSES) if ready.plan is None else 1
+        ready = instrument(project, console.shell(reporter), on)
+    # Nothing else runs on a device.
+    passes = (passes or (1 if on else _PASSES)) if ready.plan is None else 1
     # Each pass starts like a run: with methods that are not loaded.
     again = (replace(calls[0], fresh=True), *calls[1:])
     every = (*calls, *(again * (passes - 1)))
@@ -81,12 +84,13 @@ def measure(
         firmware = Path(name) / ready.product.firmware
         firmware.write_bytes(ready.firmware)
         firmware.chmod(0o755)
-        with running(console, ready.product):
+        with running(console, ready.product, on):
             answer = carry_out(
                 *(ready.product, firmware, every),
                 timeout_s=timeout_s,
                 plan=ready.plan,
                 cache=project.settings.cache,
+                on=on,
             )
     results = answer.results
     first = results[: len(calls)]
@@ -96,7 +100,7 @@ def measure(
     if ready.plan is None:
         starts = range(0, len(every), len(calls))
         groups = [results[start : start + len(calls)] for start in starts]
-        costs = timed(calls, groups, ready.operators)
+        costs = timed(calls, groups, ready.operators, CYCLES if on else NANOSECONDS)
     else:
         found, tables = read_counts(answer.counts), ready.plan.tables
         costs = counted(
@@ -111,6 +115,6 @@ def measure(
         unit=costs.unit,
         total=costs.total,
         cycles=ready.estimate.cycles(costs.total_events) if ready.estimate else None,
-        table=cost_table(costs, ready.operators, ready.estimate),
-        data=cost_data(costs, ready.operators, methods, ready.estimate),
+        table=cost_table(costs, ready.operators, ready.estimate, ready.counter),
+        data=cost_data(costs, ready.operators, methods, ready.estimate, ready.counter),
     )

@@ -41,15 +41,13 @@ def run(args: Namespace, console: Console) -> ExitCode:
     product = product_of(project)
     on = device_for(args, project, product)
     need_runnable(product, on)
-    if args.costs and on:
-        raise UsageError.wrong("--profile counts in an emulator", "leave out --on")
     read: list[str] = []
     calls, tolerance = _calls(args, product, read)
     _check_outputs(args.output_dir, read)
     measured = None
     if args.costs:
         results, measured = measure(
-            project, calls, console, passes=args.passes, timeout_s=args.timeout
+            project, calls, console, passes=args.passes, timeout_s=args.timeout, on=on
         )
     else:
         # Resolved: a build that ends meanwhile moves the link, and the run would read

@@ -461,7 +461,13 @@ def plan_compile(
 _RUNNER = "runtime/app/runner.cpp"
 # All of these sets name the sources that read the macro: a source that begins to read
 # one has to be added, or it sees the default.
-_TRACED = frozenset({"runtime/src/executor.cpp", _RUNNER})
+_TRACED = frozenset(
+    f"runtime/{name}.cpp"
+    for name in (
+        *("src/executor", "app/runner", "platform/cortex_m/startup"),
+        *("platform/semihosting/semihosting", "platform/uart/uart"),
+    )
+)
 _DELEGATING = frozenset(
     f"runtime/src/{name}.cpp"
     for name in ("executor", "load_delegates", "load_method", "load_values")

@@ -21,8 +21,8 @@ void close(File file);
 /// Writes a line of text for the developer (standard error or debug console).
 void log(const char* text);
 
-/// Ticks of a steady clock: nanoseconds on hosts, what the debugger or emulator
-/// counts on boards.
+/// Ticks of a steady clock: nanoseconds on hosts; on boards cycles of the core,
+/// of products with trace hooks only.
 uint64_t ticks();
 
 }  // namespace orch::platform

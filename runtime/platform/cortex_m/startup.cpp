@@ -19,6 +19,11 @@
 #include "orch_start.h"
 #endif
 
+#ifndef ORCH_TRACE
+/// As in executor.cpp.
+#define ORCH_TRACE 0
+#endif
+
 extern "C" {
 // From the linker script. Only their addresses mean something.
 extern uint8_t orch_flash_begin[];
@@ -37,6 +42,9 @@ extern uint32_t orch_code_end[];
 
 [[noreturn]] void orch_reset();
 [[noreturn]] void orch_fault();
+#if ORCH_TRACE
+void orch_systick();  // in cycles.h
+#endif
 }
 
 namespace {
@@ -65,17 +73,24 @@ constexpr uint32_t kSettings =
 
 constexpr int kSystemVectors = 15;
 
+#if ORCH_TRACE
+constexpr Vector kSysTick = orch_systick;
+#else
+constexpr Vector kSysTick = orch_fault;
+#endif
+
 struct VectorTable {
   uint8_t* stack;
   Vector handlers[kSystemVectors];
 };
 
-/// Interrupts are never enabled, so only the system exceptions have entries.
+/// Only system exceptions have entries. None but SysTick's, of products with
+/// trace hooks, ever comes unless something failed.
 __attribute__((section(".vectors"), used)) const VectorTable kVectors = {
     orch_stack_top,
     {orch_reset, orch_fault, orch_fault, orch_fault, orch_fault, orch_fault,
      orch_fault, orch_fault, orch_fault, orch_fault, orch_fault, orch_fault,
-     orch_fault, orch_fault, orch_fault}};
+     orch_fault, orch_fault, kSysTick}};
 
 size_t bytes_between(const uint8_t* begin, const uint8_t* end) {
   return static_cast<size_t>(reinterpret_cast<uintptr_t>(end) -

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../cycles.h"
 #include "../host.h"
 #include "orch/platform.h"
 
@@ -19,7 +20,6 @@ enum Operation : uint32_t {
   kRead = 0x06,
   kGetCommandLine = 0x15,
   kExitExtended = 0x20,
-  kElapsed = 0x30,
 };
 
 constexpr uintptr_t kModeReadBinary = 1;
@@ -88,12 +88,6 @@ void close(File file) {
 void log(const char* text) {
   (void)call(kWrite0, text);
   (void)call(kWrite0, "\n");
-}
-
-uint64_t ticks() {
-  uint32_t words[2] = {};  // low word first, or one of 64 bits
-  (void)call(kElapsed, words);
-  return static_cast<uint64_t>(words[1]) << 32 | words[0];
 }
 
 }  // namespace platform

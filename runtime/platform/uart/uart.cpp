@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../cycles.h"
 #include "../host.h"
 #include "orch/platform.h"
 #include "orch_uart.h"
@@ -107,41 +108,15 @@ class Checked {
   for (;;) {
   }
 }
-constexpr uint32_t kCounterMask = 0xFFFFFFFFU;
-void start_counter() {}
-uint32_t counter() {
-  uintptr_t cycles;
-  __asm__ volatile(
-      ".option push\n.option arch, +zicsr\ncsrr %0, mcycle\n.option pop\n"
-      : "=r"(cycles));
-  return static_cast<uint32_t>(cycles);
-}
 #else
-// System control block, data watchpoint and trace unit, and SysTick of
-// Cortex-M. Source: Armv6-M, Armv7-M and Armv8-M Architecture Reference
-// Manuals.
+// System control block of Cortex-M. Source: Armv6-M, Armv7-M and Armv8-M
+// Architecture Reference Manuals.
 [[noreturn]] void restart() {
   __asm__ volatile("dsb" ::: "memory");
   at(0xE000ED0CU) = 0x05FA0004U;  // AIRCR: SYSRESETREQ, with its key
   for (;;) {
   }
 }
-
-#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
-constexpr uint32_t kCounterMask = 0xFFFFFFU;
-void start_counter() {
-  at(0xE000E014U) = kCounterMask;  // SYST_RVR
-  at(0xE000E010U) = 5;             // SYST_CSR: the core's clock, no interrupts
-}
-uint32_t counter() { return kCounterMask - at(0xE000E018U); }  // it counts down
-#else
-constexpr uint32_t kCounterMask = 0xFFFFFFFFU;
-void start_counter() {
-  at(0xE000EDFCU) |= 1U << 24;  // DEMCR: TRCENA
-  at(0xE0001000U) |= 1U;        // DWT_CTRL: CYCCNTENA
-}
-uint32_t counter() { return at(0xE0001004U); }
-#endif
 #endif
 
 uint8_t sequence;
@@ -290,24 +265,12 @@ void log(const char* text) {
   (void)send(kLog, text, size < kMostPayload ? size : kMostPayload);
 }
 
-/// Cycles of the core. A counter that wraps between two calls more than once
-/// loses the rest: after 2^32 cycles, on Armv6-M after 2^24.
-uint64_t ticks() {
-  static uint64_t sum;
-  static uint32_t last;
-  const uint32_t now = counter();
-  sum += (now - last) & kCounterMask;
-  last = now;
-  return sum;
-}
-
 }  // namespace platform
 
 namespace host {
 
 int run_application() {
   apply(uart::kSettings);
-  start_counter();
   size_t none = 0;
   (void)ask(kHello, orch_build_id, kIdSize, nullptr, none, 0);
   return orch_application("", "");

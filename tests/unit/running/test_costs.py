@@ -9,7 +9,9 @@ import pytest
 
 from orchestrator.errors import MismatchError
 from orchestrator.running.costs import (
+    CYCLES,
     INSTRUCTIONS,
+    Counter,
     CycleEstimate,
     InstructionCost,
     OperatorCost,
@@ -192,6 +194,42 @@ def test_the_table_of_times_is_in_microseconds() -> None:
         "total                  1  2.0  100.0       2.0\n"
         "load                   1  0.1              0.1\n"
     )
+
+
+def test_cycles_of_a_device() -> None:
+    passes = [[result((0, 1234), (2, 400), load=70, run=2000)]]
+    costs = timed((CALL,), passes, OPERATORS, CYCLES)
+    counter = Counter(device="probe:pyocd", board="own", counter="SysTick", wait_states=None)
+    said = (
+        "cycles of own at probe:pyocd, counted by SysTick: as the board runs (flash wait states on"
+        " file: unknown), caches as start-up leaves them"
+    )
+    assert cost_table(costs, OPERATORS, counter=counter) == (
+        "operator           calls  cycles      %  per call\n"
+        "aten::add.out          1   1,234   61.7     1,234\n"
+        "aten::mul.out          1     400   20.0       400\n"
+        "executor, tracing            366   18.3\n"
+        "total                  1   2,000  100.0     2,000\n"
+        "load                   1      70               70\n"
+        f"{said}\n"
+    )
+    data = cost_data(costs, OPERATORS, {0: ("m", "forward")}, counter=counter)
+    assert (data["unit"], data["total"]) == ("cycles", 2000)
+    assert data["counted_on"] == {
+        "device": "probe:pyocd",
+        "board": "own",
+        "counter": "SysTick",
+        "wait_states": None,
+        "assumption": said,
+    }
+    assert "(flash wait states on file: 5)" in replace(counter, wait_states=5).assumption
+
+
+def test_a_counter_that_stands_still_is_an_error() -> None:
+    with pytest.raises(MismatchError) as caught:
+        timed((CALL,), [[result((0, 0), (2, 0))]], OPERATORS, CYCLES)
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "no-cycles"
 
 
 def test_a_run_of_nothing_has_a_table() -> None:
