@@ -24,11 +24,6 @@ _HEADER: Final = """#include <stdint.h>
 #include <iterator>
 
 namespace orch::uart {
-struct Setting {
-  uintptr_t address;
-  uint32_t mask;
-  uint32_t value;
-};
 struct Port {
   uintptr_t status;
   uint32_t mask;
@@ -36,10 +31,12 @@ struct Port {
   uintptr_t data;
   bool is_event;
 };
-constexpr Setting kSettings[] = {{4, 1, 1}};
+constexpr int kSettings = 0;
 inline Port kReceive;
 inline Port kSend;
 }  // namespace orch::uart
+
+inline void apply(int) {}  // registers of a board
 
 struct Register {
   uintptr_t address;

@@ -103,9 +103,7 @@ def test_cycles_are_those_of_the_instructions(
 def test_a_wire_takes_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A method writes its events in the middle, over a UART that takes longer than it."""
     board, case = "netduinoplus2", "lstm_unrolled"
-    product = _built(tmp_path, board, case)
-    text = product.profile.read_text()
-    product.profile.write_text(text.replace("[target]\n", '[target]\nvia = "uart"\n'))
+    product = _built(tmp_path, board, case, via="uart")
     counted = _profile(product, capsys, *_scenario(case))
     _with_hooks(product)
     assert product.run("run", *_scenario(case)) == 0
