@@ -139,7 +139,7 @@ def test_a_probe_is_served_by_its_program(
     product = _built(tmp_path)
     board = (tmp_path / "own.toml").resolve()
     text = ROOT / "orchestrator/targets/board_files" / f"{BOARD}.toml"
-    board.write_text(text.read_text().replace("[qemu]", '[probe]\npyocd = "part"\n[qemu]'))
+    board.write_text(text.read_text().replace("[probe]", '[probe]\npyocd = "part"'))
     profile = product.profile.read_text()
     product.profile.write_text(profile.replace(f'"{BOARD}"', '"own.toml"'))
     programs = tmp_path / "bin"

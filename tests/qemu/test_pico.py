@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
@@ -75,3 +76,17 @@ def test_a_core_that_halts_at_breakpoint_instructions(tmp_path: Path) -> None:
     with _gdb_server(product) as device:
         for _ in range(2):
             assert product.run("run", "--on", device, *SCENARIO) == 0
+
+
+def test_a_pico_over_its_uart(tmp_path: Path) -> None:
+    """With the crystal and the clocks that the board's file starts."""
+    product = _built(tmp_path, "uart")
+    host, port = os.openpty()
+    with subprocess.Popen(_command(product), stdin=host, stdout=host) as emulator:
+        try:
+            on = f"uart:{os.ttyname(port)}"
+            assert product.run("run", "--on", on, *SCENARIO) == 0
+        finally:
+            emulator.kill()
+            os.close(host)
+            os.close(port)
