@@ -89,6 +89,11 @@ class Image:
                 at = data.find(core.request, at + 1)
         return cls(tuple(parts), core, elf.bits // 8, begin, tuple(sites[:_MOST_SITES]))
 
+    def behind(self, board: Board) -> Image:
+        """The image with the boot loader of a board in front: erasing may take that away."""
+        boot = [(board.image_start, board.boot)] if board.boot else []
+        return replace(self, parts=(*boot, *self.parts))
+
     @property
     def size_bytes(self) -> int:
         """Bytes to write."""

@@ -19,10 +19,23 @@ const begin = Number(address);
 const bytes = readFileSync(image);
 rp2040.flash.fill(0xff);
 rp2040.flash.set(bytes, begin - FLASH);
-// What the second-stage boot loader does.
-core.VTOR = begin;
-core.SP = bytes.readUInt32LE(0);
-core.PC = bytes.readUInt32LE(4) & ~1;
+if (begin === FLASH) {
+  // What the boot ROM does: the second-stage boot loader is called in RAM.
+  const BOOT = 0x20041f00;
+  for (let i = 0; i < 256; ++i) rp2040.writeUint8(BOOT + i, bytes[i]);
+  core.SP = BOOT;
+  core.PC = BOOT;
+  const ssi = rp2040.peripherals[0x18000];
+  const write = ssi.writeUint32.bind(ssi);
+  ssi.writeUint32 = (offset, value) => {
+    console.error(`ssi ${offset.toString(16)} ${(value >>> 0).toString(16)}`);
+    write(offset, value);
+  };
+} else {
+  core.VTOR = begin;
+  core.SP = bytes.readUInt32LE(0);
+  core.PC = bytes.readUInt32LE(4) & ~1;
+}
 
 if (port) {
   new GDBTCPServer(simulator, Number(port));

@@ -28,7 +28,7 @@ def run(args: Namespace, console: Console) -> ExitCode:
     board = open_build(project)[inputs.TARGET].board
     device = ready_device(args.on, board, product)
     assert board is not None  # noqa: S101  # as the device is ready
-    image = Image.of((project.folder / product.firmware).read_bytes())
+    image = Image.of((project.folder / product.firmware).read_bytes()).behind(board)
     places = _places(image, board)
     if not args.yes:
         _confirm(product.profile, device, places)
