@@ -132,10 +132,23 @@ def test_nothing_is_written_without_a_yes(
         assert "other-firmware" in capsys.readouterr().err
 
 
+PROBES = {
+    "pyocd": ("pyocd", "gdbserver --no-wait --target part --port PORT"),
+    "openocd": (
+        "openocd",
+        "-c|gdb_port PORT; tcl_port disabled; telnet_port disabled|-f|interface/stlink.cfg"
+        "|-f|target/stm32f4x.cfg",
+    ),
+    "jlink": ("JLinkGDBServerCLExe", "-nogui -silent -if SWD -device STM32F405RG -port PORT"),
+}
+"""Programs of probes and their arguments, as their documentation has them."""
+
+
+@pytest.mark.parametrize("name", PROBES)
 def test_a_probe_is_served_by_its_program(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fake `pyocd`: QEMU behind the arguments that pyOCD's documentation has."""
+    """A fake of the program: QEMU behind its arguments."""
     product = _built(tmp_path)
     board = (tmp_path / "own.toml").resolve()
     text = ROOT / "orchestrator/targets/board_files" / f"{BOARD}.toml"
@@ -144,22 +157,25 @@ def test_a_probe_is_served_by_its_program(
     product.profile.write_text(profile.replace(f'"{BOARD}"', '"own.toml"'))
     programs = tmp_path / "bin"
     programs.mkdir()
-    fake = programs / "pyocd"
+    program, line = PROBES[name]
+    fake = programs / program
     fake.write_text(
-        f"#!{sys.executable}\nimport os, sys\n"
-        "words = ['gdbserver', '--no-wait', '--target', 'part', '--port']\n"
-        "assert sys.argv[1:6] == words, sys.argv\n"
+        f"#!{sys.executable}\nimport os, re, sys\n"
+        f"words = {line.split('|' if '|' in line else None)!r}\n"
+        "given = '\\0'.join(sys.argv[1:])\n"
+        "pattern = re.escape('\\0'.join(words)).replace('PORT', '([0-9]+)')\n"
+        "port = re.fullmatch(pattern, given)[1]\n"
         f"command = {_qemu(BOARD, 0)!r}\n"
-        "os.execvp(command[0], [w.replace(':0', ':' + sys.argv[6]) for w in command]"
+        "os.execvp(command[0], [w.replace(':0', ':' + port) for w in command]"
         f" + ['-kernel', {str(product.out / 'firmware.elf')!r}])\n"
     )
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
-    assert product.run("flash", "--on", "probe", "--yes") == 0
-    assert product.run("test", "--on", "probe:pyocd") == 0
+    assert product.run("flash", "--on", f"probe:{name}", "--yes") == 0
+    assert product.run("test", "--on", f"probe:{name}") == 0
     fake.write_text("#!/bin/sh\necho no probe is connected >&2; exit 1\n")
     capsys.readouterr()
-    assert product.run("test", "--on", "probe") == 7
+    assert product.run("test", "--on", f"probe:{name}") == 7
     assert "no probe is connected" in capsys.readouterr().err
 
 
