@@ -223,7 +223,7 @@ def test_what_cannot_run_here_is_refused(
         " (cortex-m33), mps3-an547 (cortex-m55), netduino2 (cortex-m3), netduinoplus2 (cortex-m4),"
         " sifive-e (rv32imac), stm32vldiscovery (cortex-m3), virt-rv32 (rv32imafc), virt-rv64"
         " (rv64gc)\n"
-        "   hint: run it on the device, or build for a board that is emulated\n"
+        "   hint: run it on the device with --on, or build for a board that is emulated\n"
     )
 
 
