@@ -82,10 +82,10 @@ class Image:
         core = _ARM if elf.machine == ARM else _RISCV
         parts = sorted(loaded_bytes(firmware))
         begin = {core.registers[2]: elf.entry}
-        if elf.machine == ARM:  # the first word of the vector table
-            begin[_STACK_POINTER] = int.from_bytes(parts[0][1][:4], "little")
         sites = []
         for section in elf.sections:
+            if section.name == ".vectors":
+                begin[_STACK_POINTER] = int.from_bytes(elf.contents(section)[:4], "little")
             data = elf.contents(section) if section.is_code else b""
             at = data.find(core.request)
             while at >= 0:
