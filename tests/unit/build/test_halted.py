@@ -84,13 +84,15 @@ class Board(Server):
         return super().reply(question)
 
 
-def _run(board: Board, folder: Path, timeout_s: float = 0.5) -> tuple[int | None, bytes, bytes]:
+def _run(
+    board: Board, folder: Path, timeout_s: float = 0.5, request: bytes = b"ORQ1"
+) -> tuple[int | None, bytes, bytes]:
     """Status, response and text of a firmware; None if it did not end in time."""
     file, response, output = folder / "firmware.elf", BytesIO(), BytesIO()
     file.write_bytes(_elf())
     with served(board) as port:
         device = _device(port)
-        with halted(device, file, b"ORQ1", response, output, timeout_s=timeout_s) as wait:
+        with halted(device, file, request, response, output, timeout_s=timeout_s) as wait:
             end, status = time.monotonic() + timeout_s, None
             while status is None and time.monotonic() < end:
                 status = wait(0.01)
@@ -128,6 +130,27 @@ def test_what_a_firmware_asks_for(board: Board, status: int | None, tmp_path: Pa
     found, response, _ = _run(board, tmp_path)
     assert (found, response) == (status, b"")
     assert board.registers[13] == STACK
+
+
+def test_tensors_are_read_and_written_at_once(tmp_path: Path) -> None:
+    """Images have more than 64 KiB, and the firmware asks once for each tensor."""
+    tensor, at = bytes(range(256)) * 500, 0x20002000
+
+    class Copying(Board):
+        """Reads a tensor, writes it back, and ends."""
+
+        def reply(self, question: bytes) -> bytes:
+            if question.startswith(b"qSupported"):
+                return b"PacketSize=1000"
+            if question == b"c":
+                after = {READ: (WRITE, 2, at), WRITE: (EXIT, 0x20026, 0)}
+                operation, *fields = after.get(self.registers[0], (READ, 1, at))
+                self.registers[0] = operation
+                self.put(BLOCK, struct.pack("<III", *fields, len(tensor)))
+            return super().reply(question)
+
+    status, response, _ = _run(Copying(OPEN), tmp_path, 60, tensor)
+    assert (status, response == tensor) == (0, True)
 
 
 def test_what_a_firmware_writes_has_a_limit(
