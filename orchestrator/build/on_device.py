@@ -162,7 +162,8 @@ def _probe(device: Device, board: Board) -> Device:
         hint="install one, such as pip install 'pte-orchestrator[probe]', or start its GDB"
         " server and name that: --on gdb:HOST:PORT"
         if known
-        else "start a GDB server and name it: --on gdb:HOST:PORT",
+        else "start a GDB server and name it, --on gdb:HOST:PORT, or write a file for the board"
+        " with [probe]: docs/targets.md",
     )
 
 
