@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from orchestrator.build.on_device import halted, need_reach, open_serial
+from orchestrator.build.on_device import MOST_OUTPUT, halted, kept, need_reach, open_serial
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError
 from orchestrator.measure.elf import build_id
 from orchestrator.running.counting import COUNTS_FILE, EVENTS_FILE, CountPlan
@@ -45,10 +45,6 @@ _OUTPUT = "output.txt"
 _POLL_S = 0.01
 _END_S = 2.0
 """How long an emulator may take to end after its firmware did."""
-_MOST_OUTPUT = 1 << 20
-"""Bytes of text that are kept; an error shows the last of them."""
-_MOST_RESPONSE = 1 << 30
-"""Bytes; at 115,200 bits per second they take a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +169,7 @@ def _run_to_its_end(start: _Start, timeout_s: float) -> process.Finished:
     """Answer a firmware until it ends; its response is in the folder then."""
     deadline, status = time.monotonic() + timeout_s, None
     file = start.work / _OUTPUT
-    with file.open("wb") as output, _running(start, output) as wait:
+    with file.open("wb") as output, _running(start, output, timeout_s) as wait:
         while status is None:
             status = wait()
             if status is None and time.monotonic() > deadline:
@@ -184,17 +180,20 @@ def _run_to_its_end(start: _Start, timeout_s: float) -> process.Finished:
 def _end_of(output: Path) -> str:
     """What a firmware and its emulator said last; a broken one may have said a lot."""
     with output.open("rb") as file:
-        file.seek(max(0, output.stat().st_size - _MOST_OUTPUT))
-        return file.read(_MOST_OUTPUT).decode(errors="replace")
+        file.seek(max(0, output.stat().st_size - MOST_OUTPUT))
+        return file.read(MOST_OUTPUT).decode(errors="replace")
 
 
 @contextmanager
-def _running(start: _Start, output: IO[bytes]) -> Iterator[Callable[[], int | None]]:
+def _running(
+    start: _Start, output: IO[bytes], timeout_s: float
+) -> Iterator[Callable[[], int | None]]:
     """A started firmware: a function that waits a moment and gives its exit status, or None.
 
     Args:
         start: What is started.
         output: Gets what it says otherwise.
+        timeout_s: How long a device may take to begin, and for one request.
 
     Raises:
         MismatchError: It does not start (`firmware-failed`).
@@ -210,7 +209,7 @@ def _running(start: _Start, output: IO[bytes]) -> Iterator[Callable[[], int | No
             yield from _over(_Wire(port, port), end, response, output)
             return
         if start.on:
-            wait = halted(start.on, start.firmware, request, response, output)
+            wait = halted(start.on, start.firmware, request, response, output, timeout_s=timeout_s)
             yield partial(stack.enter_context(wait), _POLL_S)
             return
         over_wire = start.product.via == "uart"
@@ -293,13 +292,8 @@ def _answered(wire: _Wire, end: HostEnd, response: IO[bytes], output: IO[bytes])
     if not data:
         return wire.ended()
     answer = end.receive(data)
-    response.write(end.taken())
-    if response.tell() > _MOST_RESPONSE:
+    if not kept(end, response, output):
         return process.TOO_MUCH
-    if output.tell() > _MOST_OUTPUT:
-        output.truncate(output.seek(0))
-    output.write(end.said())
-    output.flush()
     wire.send(answer)
     if end.status is not None and wire.emulator:
         # With its acknowledgement it ends, and QEMU with it.
@@ -341,7 +335,7 @@ def results_as_they_come(
         reader = ResponseReader(calls)
         with (
             (work / _OUTPUT).open("wb") as output,
-            _running(_Start(product, firmware, command, work, on), output) as wait,
+            _running(_Start(product, firmware, command, work, on), output, timeout_s) as wait,
             (work / _RESPONSE).open("rb", buffering=0) as file,
         ):
             deadline = time.monotonic() + timeout_s

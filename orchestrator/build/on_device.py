@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError, UsageError
 from orchestrator.measure.elf import ARM, ElfFile, loaded_bytes
@@ -18,7 +18,7 @@ from orchestrator.running.device import SERVERS, Device, Reach
 from orchestrator.running.product import Product
 from orchestrator.running.semihosting import Semihost
 from orchestrator.shell import process
-from orchestrator.shell.gdb_remote import Remote, RemoteError, connected
+from orchestrator.shell.gdb_remote import Remote, RemoteError, TooSlowError, connected, shown
 from orchestrator.shell.toolchain import program_beside
 from orchestrator.targets.boards import Board
 
@@ -27,6 +27,10 @@ _START_S: Final = 20.0
 _STEP_S: Final = 0.1
 _DRIVE_INFO: Final = "INFO_UF2.TXT"
 """A file that each such drive has. Source: microsoft/uf2, README."""
+MOST_OUTPUT: Final = 1 << 20
+"""Bytes of text that are kept; an error shows the last of them."""
+_MOST_RESPONSE: Final = 1 << 30
+"""Bytes; at 115,200 bits per second they take a day."""
 _MOST_SITES: Final = 64
 """Requests of a firmware; more of these patterns are data."""
 
@@ -78,10 +82,10 @@ class Image:
         core = _ARM if elf.machine == ARM else _RISCV
         parts = sorted(loaded_bytes(firmware))
         begin = {core.registers[2]: elf.entry}
-        if elf.machine == ARM:  # the first word of the vector table
-            begin[_STACK_POINTER] = int.from_bytes(parts[0][1][:4], "little")
         sites = []
         for section in elf.sections:
+            if section.name == ".vectors":
+                begin[_STACK_POINTER] = int.from_bytes(elf.contents(section)[:4], "little")
             data = elf.contents(section) if section.is_code else b""
             at = data.find(core.request)
             while at >= 0:
@@ -158,7 +162,8 @@ def _probe(device: Device, board: Board) -> Device:
         hint="install one, such as pip install 'pte-orchestrator[probe]', or start its GDB"
         " server and name that: --on gdb:HOST:PORT"
         if known
-        else "start a GDB server and name it: --on gdb:HOST:PORT",
+        else "start a GDB server and name it, --on gdb:HOST:PORT, or write a file for the board"
+        " with [probe]: docs/targets.md",
     )
 
 
@@ -184,7 +189,10 @@ def attached(device: Device) -> Iterator[Remote]:
                     code="probe-failed",
                     message=f"{device} fails",
                     notes=tuple(notes),
-                    hint="look at the cable, the power and the GDB server",
+                    hint="use a longer --timeout, or a faster connection"
+                    if isinstance(error, TooSlowError)
+                    else "look at the cable, the power and the GDB server, which serves one"
+                    " program at a time",
                 )
             ) from error
 
@@ -232,7 +240,8 @@ def flash(device: Device, image: Image, done: Callable[[int], None], *, starts: 
     """
     with attached(device) as remote:
         remote.program(image.parts, done)
-        _compare(remote, image, "flash holds other bytes than were written")
+        hint = "look whether the memory is there, and its write protection"
+        _compare(remote, image, "flash holds other bytes than were written", hint)
         _reset(remote, image)
         if starts:
             remote.leave()
@@ -282,7 +291,12 @@ def _reset(remote: Remote, image: Image) -> None:
     remote.reset(image.begin, image.core.registers[2], image.width)
 
 
-def _compare(remote: Remote, image: Image, otherwise: str) -> None:
+def _compare(
+    remote: Remote,
+    image: Image,
+    otherwise: str,
+    hint: str = "run `orchestrator flash` for the profile",
+) -> None:
     for address, data in image.parts:
         found = remote.read(address, len(data))
         if found != data:
@@ -292,13 +306,19 @@ def _compare(remote: Remote, image: Image, otherwise: str) -> None:
                 otherwise,
                 found=f"0x{found[at]:02X} at 0x{address + at:08X}",
                 expected=f"0x{data[at]:02X}",
-                hint="run `orchestrator flash` for the profile",
+                hint=hint,
             )
 
 
 @contextmanager
 def halted(
-    device: Device, firmware: Path, request: bytes, response: IO[bytes], output: IO[bytes]
+    device: Device,
+    firmware: Path,
+    request: bytes,
+    response: IO[bytes],
+    output: IO[bytes],
+    *,
+    timeout_s: float,
 ) -> Iterator[Callable[[float], int | None]]:
     """A firmware that runs behind a GDB server, and asks by halting.
 
@@ -308,6 +328,7 @@ def halted(
         request: What it reads.
         response: Gets what it writes.
         output: Gets what it says otherwise.
+        timeout_s: How long it may take to begin, and to carry out one request.
 
     Returns:
         A function that waits for some seconds, and gives its exit status, or None.
@@ -318,6 +339,7 @@ def halted(
     """
     image = Image.of(firmware.read_bytes())
     with attached(device) as remote:
+        remote.allow(timeout_s)
         _compare(remote, image, f"{device} has another firmware")
         _reset(remote, image)
         # Where no debugger carries out semihosting, its instruction halts the core. A server that
@@ -326,7 +348,7 @@ def halted(
             remote.break_at(site, image.core.skip)
         remote.go()
         host = Semihost(request, image.width)
-        yield _Halted(remote, image, host, response, output).carry_out
+        yield _Halted(remote, image, host, response, output, timeout_s).carry_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,27 +360,49 @@ class _Halted:
     host: Semihost
     response: IO[bytes]
     output: IO[bytes]
+    timeout_s: float
 
     def carry_out(self, wait_s: float) -> int | None:
         """Carry out the next request; the exit status if it was the last."""
-        remote, core = self.remote, self.image.core
+        remote, core, width = self.remote, self.image.core, self.image.width
         stop = remote.answer(wait_s)
         if stop is None or stop[:1] == b"O":
             return None
         if stop[:1] not in {b"T", b"S"}:
-            raise RemoteError(f"the server carries out semihosting itself: {stop[:20]!r}")
-        operation, argument, counter = core.registers
-        at = remote.register(counter)
+            said = shown(stop) or "nothing"
+            raise RemoteError(f"no halt, but {said}: turn the server's own semihosting off")
+        remote.allow(self.timeout_s)
+        operation, argument, at = (remote.register(n, width) for n in core.registers)
         if remote.read(at, len(core.request)) != core.request:
             raise RemoteError(f"the firmware has halted at 0x{at:08X}")
-        result = self.host.carry_out(remote.register(operation), remote.register(argument), remote)
-        self.response.write(self.host.taken())
-        self.output.write(self.host.said())
+        result = self.host.carry_out(operation, argument, remote)
+        if not kept(self.host, self.response, self.output):
+            return process.TOO_MUCH
         if self.host.status is None:
-            remote.set_register(operation, result, self.image.width)
-            remote.set_register(counter, at + core.skip, self.image.width)
+            remote.set_register(core.registers[0], result, width)
+            remote.set_register(core.registers[2], at + core.skip, width)
             remote.go()
         return self.host.status
+
+
+class _Speaker(Protocol):
+    """The host's end of a firmware: `Semihost`, or `HostEnd` of a wire."""
+
+    def taken(self) -> bytes:
+        """Response."""
+
+    def said(self) -> bytes:
+        """Text."""
+
+
+def kept(end: _Speaker, response: IO[bytes], output: IO[bytes]) -> bool:
+    """Write down what a firmware wrote and said; whether a response has no more than it may."""
+    response.write(end.taken())
+    if output.tell() > MOST_OUTPUT:
+        output.truncate(output.seek(0))
+    output.write(end.said())
+    output.flush()
+    return response.tell() <= _MOST_RESPONSE
 
 
 def open_serial(port: str, baud: int) -> int:

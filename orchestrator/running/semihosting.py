@@ -31,8 +31,8 @@ _READS, _WRITES = 1, 2
 """Handles of request and response."""
 _WRITE_MODES: Final = range(4, 12)
 """Of `fopen`: w to a+b, as numbers of the interface."""
-_MOST_BYTES: Final = 1 << 16
-"""Bytes of one question; what says that it has more is damaged."""
+_MOST_BYTES: Final = 1 << 26
+"""Bytes of a tensor, written at once; more than boards have is damaged."""
 _MOST_TEXT: Final = 512
 _LINE: Final = b"firmware request.bin response.bin\0"
 
@@ -113,9 +113,11 @@ class Semihost:
         """Bytes that were not read or written."""
         handle, address, size = fields
         is_read = operation == Operation.READ
-        if size > _MOST_BYTES or handle != (_READS if is_read else _WRITES):
+        if handle != (_READS if is_read else _WRITES):
             return size
         if not is_read:
+            if size > _MOST_BYTES:
+                return size
             self._response += memory.read(address, size)
             return 0
         part = self._request[self._at : self._at + size]

@@ -5,6 +5,7 @@ Source: GDB manual, appendix E, Remote Serial Protocol.
 
 from __future__ import annotations
 
+import math
 import re
 import socket
 import time
@@ -25,9 +26,11 @@ _CHUNK: Final = 1024
 _TRIES: Final = 3
 _ESCAPED: Final = b"#$*}"
 _FLASH: Final = re.compile(
-    rb'<memory\s+type="flash"\s+start="(\w+)"\s+length="(\w+)"[^>]*>'
+    rb'<memory\s+type="flash"\s+start="(\w+)"\s+length="(\w+)"[^<>]*>'
     rb'\s*<property\s+name="blocksize">\s*(\w+)\s*<'
 )
+_STOP: Final = re.compile(rb"T|S[0-9a-f]{2}$")
+"""What a server says of a target that has halted."""
 
 Parts: TypeAlias = Sequence[tuple[int, bytes]]
 """Addresses, and what belongs there."""
@@ -35,6 +38,10 @@ Parts: TypeAlias = Sequence[tuple[int, bytes]]
 
 class RemoteError(Exception):
     """The server is not there, or does not answer as it should; says what."""
+
+
+class TooSlowError(RemoteError):
+    """The server answers, but not in the time that all of it may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,8 @@ def connected(host: str, port: int, timeout_s: float = _ANSWER_S) -> Iterator[Re
     """
     try:
         stream = socket.create_connection((host, port), timeout_s)
-    except (OSError, OverflowError) as error:  # a port of more than 16 bits
+    # A port of more than 16 bits; a name that is none of a host.
+    except (OSError, OverflowError, UnicodeError) as error:
         raise RemoteError(f"no answer from {host}:{port}: {error}") from error
     with stream:
         yield Remote(stream)
@@ -74,6 +82,7 @@ class Remote:
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
         self._came = bytearray()
+        self.allow(math.inf)
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         features = self.ask(b"qSupported:swbreak+;hwbreak+")
         size = re.search(rb"PacketSize=([0-9a-fA-F]{1,8})", features)
@@ -86,13 +95,24 @@ class Remote:
         self._continue = b"vCont;c" if b";c" in self.ask(b"vCont?") else b"c"
         self.ask(b"?")
 
+    def allow(self, seconds: float) -> None:
+        """Give all further questions together so long: many slow answers take for ever."""
+        self._allowed_s, self._deadline = seconds, time.monotonic() + seconds
+
     def ask(self, question: bytes, timeout_s: float = _ANSWER_S) -> bytes:
         """The answer to a question; empty if the server does not know it."""
         self.tell(question)
-        answer = self.answer(timeout_s)
-        if answer is None:
-            raise RemoteError(f"no answer to {_shown(question)} in {timeout_s:g} s")
-        return answer
+        return self._answered(question, timeout_s)
+
+    def _answered(self, question: bytes, timeout_s: float) -> bytes:
+        end = min(time.monotonic() + timeout_s, self._deadline)
+        while (answer := self.answer(end - time.monotonic())) is not None:
+            # QEMU says of a target that ran that it halts now, though nobody asked.
+            if question == b"?" or not _STOP.match(answer):
+                return answer
+        if end == self._deadline:
+            raise TooSlowError(f"it takes longer than {self._allowed_s:g} s")
+        raise RemoteError(f"no answer to {shown(question)} in {timeout_s:g} s")
 
     def tell(self, packet: bytes) -> None:
         """Send a packet."""
@@ -142,7 +162,7 @@ class Remote:
 
     def _again(self, marks: bytearray) -> None:
         """Send the last packet again if the server asks for it."""
-        if b"-" in marks:
+        if marks.startswith(b"-"):  # others are text of notifications
             self._tries += 1
             if self._tries > _TRIES:
                 raise RemoteError("packets arrive damaged")
@@ -160,7 +180,7 @@ class Remote:
             except ValueError:  # also of bytes that are no ASCII
                 data = b""
             if not data or len(data) > count:
-                raise RemoteError(f"no memory at 0x{address + len(found):08X}: {_shown(answer)}")
+                raise RemoteError(f"no memory at 0x{address + len(found):08X}: {shown(answer)}")
             found += data
         return bytes(found)
 
@@ -171,17 +191,17 @@ class Remote:
             question = b"M%x,%x:%s" % (address + at, len(part), part.hex().encode())
             self._agreed(question, f"no memory to write at 0x{address + at:08X}")
 
-    def register(self, number: int) -> int:
-        """A register, by its number in the target's description."""
+    def register(self, number: int, width: int) -> int:
+        """A register of so many bytes, by its number in the target's description."""
         answer = self.ask(b"p%x" % number)
         with suppress(ValueError):
-            if data := bytes.fromhex(answer.decode("ascii")):
+            if len(data := bytes.fromhex(answer.decode("ascii"))) == width:
                 return int.from_bytes(data, "little")
-        raise RemoteError(f"no register {number}: {_shown(answer)}")
+        raise RemoteError(f"no register {number} of {width} bytes: {shown(answer)}")
 
     def set_register(self, number: int, value: int, width: int) -> None:
         """Write a register of so many bytes."""
-        digits = value.to_bytes(width, "little").hex().encode()
+        digits = (value % (1 << 8 * width)).to_bytes(width, "little").hex().encode()
         self._agreed(b"P%x=%s" % (number, digits), f"register {number} is not set")
 
     def break_at(self, address: int, size: int) -> None:
@@ -199,12 +219,13 @@ class Remote:
 
     def monitor(self, command: str) -> None:
         """Have the server carry out a command of its own, if it has that."""
-        self.tell(b"qRcmd," + command.encode().hex().encode())
+        question = b"qRcmd," + command.encode().hex().encode()
+        self.tell(question)
+        deadline = time.monotonic() + _ANSWER_S
         # What it prints comes before its answer.
-        for _ in range(1000):
-            answer = self.answer(_ANSWER_S)
-            if answer is None or not answer.startswith(b"O") or answer == b"OK":
-                return
+        while (answer := self._answered(question, _ANSWER_S)).startswith(b"O") and answer != b"OK":
+            if time.monotonic() > deadline:
+                raise RemoteError(f"{command} prints without an end")
 
     def reset(self, begin: Mapping[int, int], counter: int, width: int) -> None:
         """Reset the target, and halt before its first instruction.
@@ -219,7 +240,7 @@ class Remote:
             self.monitor(command)
             deadline = time.monotonic() + _RESET_S
             while time.monotonic() < deadline:
-                if self.register(counter) & ~1 == begin[counter] & ~1:
+                if self.register(counter, width) & ~1 == begin[counter] & ~1:
                     return
                 time.sleep(_RESET_S / 20)
         # A boot loader comes first.
@@ -230,12 +251,13 @@ class Remote:
         """What has to be erased before it is written; empty if the server does not say."""
         if not self._has_map:
             return ()
-        text = b""
-        while len(text) < _LARGEST:
+        text, answer = b"", b"m"
+        deadline = time.monotonic() + _ERASE_S
+        while answer.startswith(b"m"):
             answer = self.ask(b"qXfer:memory-map:read::%x,%x" % (len(text), self._chunk))
             text += answer[1:]
-            if not answer.startswith(b"m"):
-                break
+            if answer == b"m" or len(text) > _LARGEST or time.monotonic() > deadline:
+                raise RemoteError("a memory map without an end")
         found = []
         for words in _FLASH.findall(text):
             with suppress(ValueError):
@@ -280,7 +302,7 @@ class Remote:
     def _agreed(self, question: bytes, otherwise: str, timeout_s: float = _ANSWER_S) -> None:
         answer = self.ask(question, timeout_s)
         if answer != b"OK":
-            raise RemoteError(f"{otherwise}: {_shown(answer) or 'the server cannot do that'}")
+            raise RemoteError(f"{otherwise}: {shown(answer) or 'the server cannot do that'}")
 
 
 @contextmanager
@@ -332,11 +354,14 @@ def _decoded(body: bytes) -> bytes:
         elif byte == ord("*") and at + 1 < len(body) and found:
             at += 1
             found += found[-1:] * max(body[at] - 29, 0)
+            if len(found) > _LARGEST:
+                raise RemoteError("an answer without an end")
         else:
             found.append(byte)
         at += 1
     return bytes(found)
 
 
-def _shown(packet: bytes) -> str:
+def shown(packet: bytes) -> str:
+    """The begin of a packet, as text."""
     return packet[:40].decode("ascii", "backslashreplace")

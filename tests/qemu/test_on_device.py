@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,7 +120,7 @@ def test_another_firmware_is_not_taken_for_this_one(
 
 
 def test_nothing_is_written_without_a_yes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     product = _built(tmp_path)
     with _device() as device:
@@ -130,6 +131,13 @@ def test_nothing_is_written_without_a_yes(
         scenario = ("--scenario", str(CORPUS / "add_mul" / "case.json"))
         assert product.run("run", "--on", device, *scenario) == 10
         assert "other-firmware" in capsys.readouterr().err
+        monkeypatch.setattr("orchestrator.cli.commands.flash.can_ask", lambda: True)
+        monkeypatch.setattr("sys.stdin", StringIO("n\n"))
+        assert product.run("flash", "--on", device) == 2
+        assert "Write it (yes, no) [no]: " in capsys.readouterr().err
+        monkeypatch.setattr("sys.stdin", StringIO("y\n"))
+        assert product.run("flash", "--on", device) == 0
+        assert product.run("run", "--on", device, *scenario) == 0
 
 
 PROBES = {

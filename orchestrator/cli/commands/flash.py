@@ -11,7 +11,9 @@ from orchestrator.cli.commands.current import make_current
 from orchestrator.cli.commands.new_files import ask, can_ask
 from orchestrator.cli.commands.options import project_of
 from orchestrator.cli.console import Console
+from orchestrator.cli.terminal import say
 from orchestrator.errors import ExitCode, UsageError
+from orchestrator.printable import printable
 from orchestrator.running.device import Device, Reach
 from orchestrator.targets.boards import Board
 
@@ -70,7 +72,8 @@ def _confirm(profile: str, device: Device, places: list[tuple[str, int, int]]) -
         raise UsageError.of(
             "not-confirmed", "nobody is here to confirm", found=text, hint="add --yes"
         )
-    if ask(text, default="no", choices=("yes", "no")) != "yes":
+    say(f"{printable(text)}\n")
+    if ask("Write it", default="no", choices=("yes", "no")) != "yes":
         raise UsageError.of(
             "not-confirmed", "nothing was written", found=text, hint="answer yes, or add --yes"
         )

@@ -50,9 +50,11 @@ def run(args: Namespace, console: Console) -> ExitCode:
         create=_files(name, target),
         keep={SCHEMA_FILE: schema_text(), ".gitignore": f"{GITIGNORE}*.elf\n"},
     )
-    emulator = BOARDS[target.board].emulator if target.board else ()
-    commands = [f"cd {folder}", "make run" if emulator or not target.board else "make"]
-    commands.append(f"orchestrator test {name}.toml")
+    runs_here = not target.board or bool(BOARDS[target.board].emulator)
+    commands = [f"cd {folder}", "make run" if runs_here else "make"]
+    if not runs_here:
+        commands.append(f"orchestrator flash {name}.toml --on probe")
+    commands.append(f"orchestrator test {name}.toml{'' if runs_here else ' --on probe'}")
     commands.append(f"orchestrator size {name}.toml")
     lines = [f"wrote {path}" for path in done.created]
     lines += ["", "next:", *(f"  {line}" for line in commands)]

@@ -87,6 +87,8 @@ def ask(
                 "answer them by options, or take the defaults with --yes",
             )
         answer = line.strip() or default
+        if choices == ("yes", "no"):
+            answer = {"y": "yes", "n": "no"}.get(answer.lower(), answer.lower())
         if is_long and answer == "?":
             say(_in_columns(choices))
         elif choices and not answer:

@@ -11,101 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.shell import gdb_remote
-from orchestrator.shell.gdb_remote import Remote, RemoteError, connected
+from orchestrator.shell.gdb_remote import Remote, RemoteError, TooSlowError, connected
+from tests.gdb_server import Server, framed, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-MAP = b"""<?xml version="1.0"?><memory-map>
-<memory type="ram" start="0x20000000" length="0x1000"/>
-<memory type="flash" start="0x8000000" length="0x800">
-  <property name="blocksize">0x200</property></memory>
-<memory type="flash" start="0x8000800" length="0x1000"><property name="blocksize">0x800</property>
-</memory></memory-map>"""
-
-
-class Server:
-    """Memory behind a port, with flash that must be erased before it is written."""
-
-    def __init__(self) -> None:
-        self.memory = {**dict.fromkeys(range(0x20000000, 0x20001000), 0)}
-        self.memory |= dict.fromkeys(range(0x8000000, 0x8001800), 0x5A)
-        self.erased: list[tuple[int, int]] = []
-        self.asked: list[bytes] = []
-        self.damage = 0
-
-    def reply(self, question: bytes) -> bytes:
-        if question.startswith(b"qXfer:memory-map"):
-            at, size = _numbers(question.rpartition(b":")[2])
-            part = MAP[at : at + size]
-            return (b"m" if at + size < len(MAP) else b"l") + part.replace(b"}", b"}]")
-        if question[:1] == b"m":
-            at, size = _numbers(question[1:])
-            if at not in self.memory:
-                return b"E01"
-            return bytes(self.memory[at + i] for i in range(size)).hex().encode()
-        if question.startswith((b"M", b"vFlash")):
-            return self._write(question)
-        return {
-            b"qSupported": b"PacketSize=60;qXfer:memory-map:read+",
-            b"p7": b'0*"78',  # run-length: 0000 and 78
-            b"?": b"S05",
-        }.get(question.partition(b":")[0], b"")
-
-    def _write(self, question: bytes) -> bytes:
-        kind, _, rest = question.partition(b":")
-        if kind == b"vFlashErase":
-            at, size = _numbers(rest)
-            self.erased.append((at, size))
-            self.memory |= dict.fromkeys(range(at, at + size), 0xFF)
-        elif kind == b"vFlashWrite":
-            address, _, data = rest.partition(b":")
-            if any(self.memory[int(address, 16) + i] != 0xFF for i in range(len(data))):
-                return b"E.not erased"
-            self.memory |= {int(address, 16) + i: b for i, b in enumerate(data)}
-        elif kind[:1] == b"M":
-            at, _ = _numbers(kind[1:])
-            if at < 0x20000000:
-                return b"E02"  # flash takes no plain writes
-            self.memory |= {at + i: b for i, b in enumerate(bytes.fromhex(rest.decode()))}
-        return b"OK"
-
-
-def _numbers(text: bytes) -> list[int]:
-    return [int(number, 16) for number in text.split(b",")]
-
-
-def _serve(listener: socket.socket, server: Server) -> None:
-    stream, _ = listener.accept()
-    came = b""
-    with stream:
-        while data := stream.recv(4096):
-            came += data
-            while b"#" in came and len(came) >= came.index(b"#") + 3:
-                begin, end = came.index(b"$"), came.index(b"#")
-                body, digits = came[begin + 1 : end], came[end + 1 : end + 3]
-                came = came[end + 3 :]
-                assert int(digits, 16) == sum(body) % 256
-                question, plain = b"", iter(body)
-                for byte in plain:
-                    question += bytes([next(plain) ^ 0x20 if byte == 0x7D else byte])
-                server.asked.append(question)
-                answer = server.reply(question)
-                whole = b"+$%s#%02x" % (answer, sum(answer) % 256)
-                if server.damage:
-                    server.damage -= 1
-                    stream.sendall(whole[:-1] + b"?")
-                    assert stream.recv(1) == b"-"
-                stream.sendall(whole)
-                assert stream.recv(1) == b"+"
-
-
-@contextmanager
-def served(server: Server) -> Iterator[int]:
-    """The server at a port of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=_serve, args=(listener, server), daemon=True).start()
-        yield listener.getsockname()[1]
 
 
 @contextmanager
@@ -115,6 +25,7 @@ def remote_of(server: Server) -> Iterator[Remote]:
 
 
 # Every byte that packets escape, across blocks of two sizes and a piece in RAM.
+FIRST = (0x8000010, 16)
 PARTS = ((0x8000010, bytes(range(256)) * 10), (0x20000100, b"}#$*" * 9))
 
 
@@ -143,13 +54,15 @@ def test_a_damaged_packet_is_asked_for_again() -> None:
     server = Server()
     with remote_of(server) as remote:
         server.damage = 1
-        assert remote.read(0x20000000, 4) == bytes(4)
+        for _ in range(2):
+            assert remote.read(0x20000000, 4) == bytes(4)
+    assert server.refused == 1
 
 
 def test_repeated_digits_are_read() -> None:
     with remote_of(Server()) as remote:
         # "0", five more of them, "78": four bytes, low byte first.
-        assert remote.register(7) == int.from_bytes(bytes.fromhex("00000078"), "little")
+        assert remote.register(7, 4) == int.from_bytes(bytes.fromhex("00000078"), "little")
 
 
 @pytest.mark.parametrize(
@@ -157,13 +70,96 @@ def test_repeated_digits_are_read() -> None:
     [
         (lambda r: r.read(0x100, 4), "no memory at 0x00000100: E01"),
         (lambda r: r.write(0x8000000, b"a"), "no memory to write at 0x08000000: E02"),
-        (lambda r: r.register(3), "no register 3"),
+        (lambda r: r.register(3, 4), "no register 3"),
+        (lambda r: r.register(7, 8), "no register 7 of 8 bytes: 00000078"),
         (lambda r: r.set_register(3, 1, 4), "register 3 is not set: the server cannot do that"),
     ],
 )
 def test_what_a_server_cannot_do(asks: Callable[[Remote], object], says: str) -> None:
     with remote_of(Server()) as remote, pytest.raises(RemoteError, match=says):
         asks(remote)
+
+
+def test_a_target_that_ran_says_unasked_that_it_halts() -> None:
+    """As QEMU does to who connects."""
+
+    class Running(Server):
+        def packets(self, question: bytes) -> Iterator[bytes]:
+            if question.startswith(b"qSupported"):
+                yield framed(b"T02thread:01;")
+            yield from super().packets(question)
+
+    with remote_of(server := Running()) as remote:
+        remote.program(PARTS, lambda _: None)
+        assert remote.read(*FIRST) == PARTS[0][1][:16]
+    assert server.erased  # the memory map was asked for
+
+
+def test_notifications_are_passed_over() -> None:
+    class Notifying(Server):
+        def packets(self, question: bytes) -> Iterator[bytes]:
+            yield b"%Stop:T05thread:p1.-1;#00"  # its "-" does not ask for a packet again
+            yield from super().packets(question)
+
+    with remote_of(server := Notifying()) as remote:
+        assert remote.read(0x20000000, 4) == bytes(4)
+    assert server.asked.count(b"m20000000,4") == 1
+
+
+def _write_and_read(remote: Remote) -> None:
+    remote.program(PARTS, lambda _: None)
+    remote.read(*FIRST)
+
+
+ENTRY = b'<memory type="flash" start="1" length="1"'
+
+
+@pytest.mark.parametrize(
+    ("asked", "answers", "says"),
+    [
+        (b"qXfer:memory-map", b"m", "a memory map without an end"),
+        (b"qXfer:memory-map", b"m" + bytes(300_000), "a memory map without an end"),
+        (b"qXfer:memory-map", b"l0" + b"*~" * 500_000, "an answer without an end"),
+        # No bytes of it begin a flash that ends: a search is quick.
+        (b"qXfer:memory-map", b"l" + ENTRY * 25_000, "no memory to write at 0x08000010: E02"),
+        (b"m8000010", b"0" + b"*~" * 500_000, "an answer without an end"),
+        (b"m8000010", b"O41", "no memory at 0x08000010: O41"),
+    ],
+)
+def test_giant_answers(asked: bytes, answers: bytes, says: str) -> None:
+    class Giant(Server):
+        def reply(self, question: bytes) -> bytes:
+            return answers if question.startswith(asked) else super().reply(question)
+
+    start = time.monotonic()
+    with remote_of(Giant()) as remote, pytest.raises(RemoteError, match=says):
+        _write_and_read(remote)
+    assert time.monotonic() - start < 5
+
+
+def test_a_console_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Talking(Server):
+        def packets(self, question: bytes) -> Iterator[bytes]:
+            while question.startswith(b"qRcmd"):
+                yield framed(b"O41")
+            yield from super().packets(question)
+
+    with remote_of(Talking()) as remote:
+        monkeypatch.setattr(gdb_remote, "_ANSWER_S", 0.2)
+        with pytest.raises(RemoteError, match="reset halt prints without an end"):
+            remote.monitor("reset halt")
+
+
+def test_many_slow_answers_have_a_limit_together() -> None:
+    class Slow(Server):
+        def reply(self, question: bytes) -> bytes:
+            time.sleep(0.02 * question.startswith(b"m"))
+            return super().reply(question)
+
+    with remote_of(Slow()) as remote:
+        remote.allow(0.2)
+        with pytest.raises(TooSlowError, match=r"it takes longer than 0\.2 s"):
+            remote.read(0x20000000, 0x1000)
 
 
 @pytest.mark.parametrize(
@@ -219,4 +215,10 @@ def test_nobody_is_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(RemoteError, match="no answer from"), connected("127.0.0.1", port):
+        pass
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 80])
+def test_what_is_no_name_of_a_host(host: str) -> None:
+    with pytest.raises(RemoteError, match="no answer from"), connected(host, 1):
         pass
