@@ -85,7 +85,7 @@ def test_a_core_that_halts_at_breakpoint_instructions(tmp_path: Path) -> None:
 
 
 def test_the_second_stage_boot_loader_is_built_from_its_source(tmp_path: Path) -> None:
-    source, assembled = ROOT / "runtime/platform/rp2040/boot2.S", tmp_path / "boot2.o"
+    source, assembled = ROOT / "runtime/tools/rp2040_boot2.S", tmp_path / "boot2.o"
     prefix = "arm-none-eabi"
     for command in (
         [need_tool(f"{prefix}-as"), str(source), "-o", str(assembled)],

@@ -360,7 +360,9 @@ def plan_compile(
             switches = ("-DORCH_EXTERNAL_DATA=1", *switches)
         if source.endswith("/startup.cpp") and target.board:
             switches += ("-DORCH_COPIES_CODE=1",) * target.board.copies_code
-            switches += ("-DORCH_HAS_SETTINGS=1",) * bool(target.board.settings)
+            if target.board.settings:
+                # Not by its source: a header that most builds lack would leave that without a key.
+                switches += ("-DORCH_HAS_SETTINGS=1", "-include", "gen/include/orch_start.h")
         if source == _MAKES_READY and target.cpu.has_float_modes and floats:
             # Only where firmware may have set the FPU and floats are computed: 12 bytes
             # of flash on a Cortex-M4.

@@ -12,11 +12,9 @@
 #define ORCH_COPIES_CODE 0
 #endif
 #ifndef ORCH_HAS_SETTINGS
-/// Whether the board has registers that are written before anything else.
+/// Whether the board has registers that are written before anything else: those
+/// of orch_start.h, which the build includes.
 #define ORCH_HAS_SETTINGS 0
-#endif
-#if ORCH_HAS_SETTINGS
-#include "orch_start.h"
 #endif
 
 #ifndef ORCH_TRACE
