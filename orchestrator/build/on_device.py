@@ -414,8 +414,12 @@ def open_serial(port: str, baud: int) -> int:
     try:
         import termios  # noqa: PLC0415  # Windows has none
         import tty  # noqa: PLC0415
-
-        speed = getattr(termios, f"B{baud}")
+    except ImportError as error:
+        raise _no_port(port, "this system has no serial ports of POSIX") from error
+    speed = getattr(termios, f"B{baud}", None)
+    if speed is None:
+        raise _no_port(port, f"this system has no serial ports of {baud:,} bits per second")
+    try:
         at = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         try:
             tty.setraw(at)
@@ -426,11 +430,15 @@ def open_serial(port: str, baud: int) -> int:
         except BaseException:
             os.close(at)
             raise
-    except (OSError, ImportError, AttributeError, termios.error) as error:
-        raise ToolchainError.of(
-            "probe-failed",
-            f"cannot open {port}",
-            found=str(error),
-            hint="name the serial port of the board, as uart:/dev/ttyACM0",
-        ) from error
+    except (OSError, termios.error) as error:
+        raise _no_port(port, str(error)) from error
     return at
+
+
+def _no_port(port: str, found: str) -> ToolchainError:
+    return ToolchainError.of(
+        "probe-failed",
+        f"cannot open {port}",
+        found=found,
+        hint="name the serial port of the board, as uart:/dev/ttyACM0",
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.build.on_device import need_reach, ready_device
+from orchestrator.build.on_device import need_reach, open_serial, ready_device
 from orchestrator.cli.values import device
 from orchestrator.errors import OrchestratorError
 from orchestrator.running.device import Device, Reach, device_of
@@ -102,3 +102,19 @@ def test_a_host_has_no_device() -> None:
     with pytest.raises(OrchestratorError) as raised:
         ready_device(Device(Reach.PROBE, ""), None, PRODUCT)
     assert raised.value.diagnostics[0].code == "wrong-device"
+
+
+@pytest.mark.parametrize(
+    ("port", "baud", "found"),
+    [
+        ("/dev/null", 115_200, "Inappropriate ioctl"),
+        ("/nowhere/ttyACM0", 115_200, "No such file"),
+        ("/dev/null", 31_250, "no serial ports of 31,250 bits per second"),
+    ],
+)
+def test_what_is_no_serial_port(port: str, baud: int, found: str) -> None:
+    with pytest.raises(OrchestratorError) as raised:
+        open_serial(port, baud)
+    (problem,) = raised.value.diagnostics
+    assert problem.code == "probe-failed"
+    assert found in dict(problem.notes)["found"]
