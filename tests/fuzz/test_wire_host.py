@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from orchestrator.build import firmware
+from orchestrator.build import on_device
 from orchestrator.build.firmware import carry_out, results_as_they_come
 from orchestrator.build.judging import scenario_of
 from orchestrator.errors import ExitCode, OrchestratorError
@@ -201,7 +201,7 @@ def test_a_broken_device_is_one_error_in_time(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(firmware, "_MOST_RESPONSE", 1 << 16)
+    monkeypatch.setattr(on_device, "_MOST_RESPONSE", 1 << 16)
     behaviour, expected = _DEVICES[name]
     script = tmp_path / "device.py"
     script.write_text(_PRELUDE + behaviour)
