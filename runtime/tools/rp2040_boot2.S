@@ -11,7 +11,7 @@
 
     .text
     .global orch_boot2
-    .type orch_boot2, %function
+    .thumb_func
 orch_boot2:
     adr   r0, settings
     ldr   r1, ssi
