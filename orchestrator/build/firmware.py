@@ -29,7 +29,7 @@ from orchestrator.running.protocol import (
     encode_request,
 )
 from orchestrator.running.values import Call
-from orchestrator.running.wire import HostEnd
+from orchestrator.running.wire import WireEnd
 from orchestrator.shell import process
 from orchestrator.shell.qemu_plugin import PLUGIN, counting_plugin
 from orchestrator.shell.toolchain import find_emulator
@@ -202,7 +202,7 @@ def _running(
     request = (start.work / _REQUEST).read_bytes()
     with ExitStack() as stack:
         response = stack.enter_context((start.work / _RESPONSE).open("wb", buffering=0))
-        end = HostEnd(request, build_id(start.firmware.read_bytes()))
+        end = WireEnd(request, build_id(start.firmware.read_bytes()))
         if start.on and start.on.reach is Reach.UART:
             port = open_serial(start.on.place, start.on.baud)
             stack.callback(os.close, port)
@@ -269,13 +269,13 @@ class _Wire:
         """How the emulator has ended, if it has."""
         if self.emulator is None:
             return None
-        # QEMU ends with 0 when the firmware restarts the board, and when it is told to.
+        # QEMU exits with 0 when firmware resets the board, and on SIGTERM.
         status = _waited(self.emulator)
         return process.RESTARTED if status == 0 else status
 
 
 def _over(
-    wire: _Wire, end: HostEnd, response: IO[bytes], output: IO[bytes]
+    wire: _Wire, end: WireEnd, response: IO[bytes], output: IO[bytes]
 ) -> Iterator[Callable[[], int | None]]:
     """As `_running`, over a UART."""
     yield partial(_answered, wire, end, response, output)
@@ -283,7 +283,7 @@ def _over(
         output.write(b"nothing on the wire is a firmware: is the [uart] of the board right?\n")
 
 
-def _answered(wire: _Wire, end: HostEnd, response: IO[bytes], output: IO[bytes]) -> int | None:
+def _answered(wire: _Wire, end: WireEnd, response: IO[bytes], output: IO[bytes]) -> int | None:
     """Answer what a firmware asks over a UART."""
     try:
         data = wire.receive()

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import IO, Final
 
 from orchestrator.errors import Diagnostic, MismatchError, ToolchainError, UsageError
 from orchestrator.measure.elf import ARM, ElfFile, loaded_bytes
 from orchestrator.running.device import SERVERS, Device, Reach
+from orchestrator.running.host_end import HostEnd
 from orchestrator.running.product import Product
 from orchestrator.running.semihosting import Semihost
 from orchestrator.shell import process
@@ -198,7 +199,7 @@ def attached(device: Device) -> Iterator[Remote]:
 
 
 def _served(device: Device, stack: ExitStack) -> tuple[tuple[str, int], Callable[[], str]]:
-    """Start the program of a probe; its address, and what tells what it said."""
+    """Start the GDB server of a probe: its address, and a function that reads its output."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -385,17 +386,7 @@ class _Halted:
         return self.host.status
 
 
-class _Speaker(Protocol):
-    """The host's end of a firmware: `Semihost`, or `HostEnd` of a wire."""
-
-    def taken(self) -> bytes:
-        """Response."""
-
-    def said(self) -> bytes:
-        """Text."""
-
-
-def kept(end: _Speaker, response: IO[bytes], output: IO[bytes]) -> bool:
+def kept(end: HostEnd, response: IO[bytes], output: IO[bytes]) -> bool:
     """Write down what a firmware wrote and said; whether a response has no more than it may."""
     response.write(end.taken())
     if output.tell() > MOST_OUTPUT:

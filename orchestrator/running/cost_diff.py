@@ -74,7 +74,7 @@ class Change:
 
     @property
     def ratio(self) -> float | None:
-        """Of the second to the first; None without both, or of nothing."""
+        """The second as a multiple of the first; None without both, or if the first is 0."""
         return self.after / self.before if self.before and self.after is not None else None
 
 

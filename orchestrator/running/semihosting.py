@@ -9,6 +9,8 @@ import time
 from enum import IntEnum
 from typing import Final, Protocol
 
+from orchestrator.running.host_end import HostEnd
+
 
 class Operation(IntEnum):
     """What runtime/platform/semihosting asks for."""
@@ -30,7 +32,7 @@ _FAULT: Final = 99
 _READS, _WRITES = 1, 2
 """Handles of request and response."""
 _WRITE_MODES: Final = range(4, 12)
-"""Of `fopen`: w to a+b, as numbers of the interface."""
+"""Numbers of the modes that write: `w` to `a+b` of `fopen`."""
 _MOST_BYTES: Final = 1 << 26
 """Bytes of a tensor, written at once; more than boards have is damaged."""
 _MOST_TEXT: Final = 512
@@ -47,7 +49,7 @@ class Memory(Protocol):
         """Write bytes from an address on."""
 
 
-class Semihost:
+class Semihost(HostEnd):
     """Carries out what a firmware asks. It has a request and a response, and no other files.
 
     Args:
@@ -56,25 +58,8 @@ class Semihost:
     """
 
     def __init__(self, request: bytes, width: int) -> None:
-        self._request = request
+        super().__init__(request)
         self._width = width
-        self._at = 0
-        self._response = bytearray()
-        self._log = bytearray()
-        self.status: int | None = None
-        """How it ended; None before."""
-
-    def taken(self) -> bytes:
-        """What it wrote since this was asked last."""
-        found = bytes(self._response)
-        self._response.clear()
-        return found
-
-    def said(self) -> bytes:
-        """Text for developers, likewise."""
-        found = bytes(self._log)
-        self._log.clear()
-        return found
 
     def carry_out(self, operation: int, block: int, memory: Memory) -> int:
         """What an operation returns.
@@ -120,8 +105,7 @@ class Semihost:
                 return size
             self._response += memory.read(address, size)
             return 0
-        part = self._request[self._at : self._at + size]
-        self._at += len(part)
+        part = self.request_part(size)
         if part:
             memory.write(address, part)
         return size - len(part)

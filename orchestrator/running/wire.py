@@ -6,6 +6,8 @@ import struct
 from binascii import crc32
 from typing import Final
 
+from orchestrator.running.host_end import HostEnd
+
 _SYNC: Final = 0xA5
 _HEAD: Final = struct.Struct("<BBBH")
 """Sync, kind, sequence, size of the payload."""
@@ -20,7 +22,7 @@ _AHEAD: Final = 128
 """Half of all sequences: a question that is further ahead is an old one."""
 
 
-class HostEnd:
+class WireEnd(HostEnd):
     """Answers what a firmware asks.
 
     Args:
@@ -29,16 +31,11 @@ class HostEnd:
     """
 
     def __init__(self, request: bytes, identity: bytes = b"") -> None:
-        self._request = request
+        super().__init__(request)
         self._identity = identity
-        self._read = 0
         self._came = bytearray()
         self._last: tuple[str, int] | None = None
         self._answer = b""
-        self._response = bytearray()
-        self._log = bytearray()
-        self.status: int | None = None
-        """How it ended; None before."""
         self.damaged = 0
         """Frames whose checksum was wrong."""
         self.has_restarted = False
@@ -75,18 +72,6 @@ class HostEnd:
         self._came.clear()
         return answer
 
-    def taken(self) -> bytes:
-        """What it wrote since this was asked last."""
-        found = bytes(self._response)
-        self._response.clear()
-        return found
-
-    def said(self) -> bytes:
-        """Lines of text for developers, likewise."""
-        found = bytes(self._log)
-        self._log.clear()
-        return found
-
     def _answered(self, kind: str, sequence: int, payload: bytes) -> bytes:
         # Asked once more, as the answer was lost: nothing happens twice.
         if (kind, sequence) == self._last:
@@ -115,9 +100,7 @@ class HostEnd:
     def _carried_out(self, kind: str, payload: bytes) -> bytes:
         match kind:
             case "R":
-                begin = self._read
-                self._read += min(int.from_bytes(payload, "little"), _MOST_PAYLOAD)
-                return self._request[begin : self._read]
+                return self.request_part(min(int.from_bytes(payload, "little"), _MOST_PAYLOAD))
             case "W":
                 self._response += payload
             case "L":

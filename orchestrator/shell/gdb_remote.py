@@ -58,7 +58,7 @@ def connected(host: str, port: int, timeout_s: float = _ANSWER_S) -> Iterator[Re
     """A connection to a server. The target is halted by it, and stays so.
 
     Raises:
-        RemoteError: Nobody answers there.
+        RemoteError: The connection is refused, or times out.
     """
     try:
         stream = socket.create_connection((host, port), timeout_s)

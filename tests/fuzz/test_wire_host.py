@@ -17,7 +17,7 @@ from orchestrator.build import on_device
 from orchestrator.build.firmware import carry_out, results_as_they_come
 from orchestrator.build.judging import scenario_of
 from orchestrator.errors import ExitCode, OrchestratorError
-from orchestrator.running.wire import HostEnd
+from orchestrator.running.wire import WireEnd
 from tests.bad_wire import spoiled
 from tests.conftest import CORPUS
 from tests.unit.running.corpus_products import product_of
@@ -37,7 +37,7 @@ def _frame(kind: bytes, sequence: int, payload: bytes = b"") -> bytes:
 class _Device:
     """Asks over a wire that spoils bytes; `gave_up` after too many tries."""
 
-    def __init__(self, end: HostEnd, random: Random, rate: float) -> None:
+    def __init__(self, end: WireEnd, random: Random, rate: float) -> None:
         self.end, self.random, self.rate = end, random, rate
         self.sequence, self.gave_up, self.answers = 0, False, b""
 
@@ -69,7 +69,7 @@ def test_a_bad_wire_never_changes_a_byte(rate: float) -> None:
     for seed in range(_SEEDS if rate else 20):
         random = Random(seed)  # noqa: S311  # no secret
         request = random.randbytes(random.choice((0, 1, 511, 512, 513, 3000)))
-        end = HostEnd(request)
+        end = WireEnd(request)
         device = _Device(end, random, rate)
         device.ask(b"H")
         read, written = b"", b""
@@ -93,7 +93,7 @@ def test_any_frames_leave_the_host_whole() -> None:
     """Sound frames in any order, cut and mixed with noise."""
     random = Random(1)  # noqa: S311  # no secret
     for _ in range(200):
-        end = HostEnd(random.randbytes(5000))
+        end = WireEnd(random.randbytes(5000))
         sent = bytearray()
         for _ in range(100):
             kind = random.choice([b"H", b"R", b"W", b"L", b"X", b"?", b"\xa5"])

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from orchestrator.build.on_device import open_serial
-from orchestrator.running.wire import HostEnd
+from orchestrator.running.wire import WireEnd
 from orchestrator.targets.boards import BOARDS
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
@@ -261,7 +261,7 @@ def test_a_board_at_a_serial_port(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def _ask_and_leave(port: int) -> None:
     """Answer the board's first questions, and no more."""
-    end, left = HostEnd(b"ORQ1" + bytes(100)), 2
+    end, left = WireEnd(b"ORQ1" + bytes(100)), 2
     while left:
         select.select([port], [], [], 10)
         answer = end.receive(os.read(port, 4096))

@@ -20,7 +20,7 @@ from orchestrator.errors import MismatchError
 from orchestrator.measure.elf import ElfFile
 from orchestrator.running.product import read_product
 from orchestrator.running.protocol import encode_request
-from orchestrator.running.wire import HostEnd
+from orchestrator.running.wire import WireEnd
 from orchestrator.targets import boards
 from orchestrator.targets.boards import BOARDS
 from tests.bad_wire import spoiled
@@ -87,7 +87,7 @@ def test_another_way_to_the_host_is_built_anew(tmp_path: Path) -> None:
 
 
 def _talk(
-    product: Product, end: HostEnd, spoil: Callable[[bytes], bytes], *, timeout_s: float
+    product: Product, end: WireEnd, spoil: Callable[[bytes], bytes], *, timeout_s: float
 ) -> bytes:
     """The response over a wire on which bytes get lost or change."""
     described = read_product((product.out / "product.json").read_text())
@@ -122,10 +122,10 @@ def test_a_bad_line_changes_no_byte(case: str, seeds: int, rate: float, tmp_path
     described = read_product((product.out / "product.json").read_text())
     scenario = scenario_of(CORPUS / case / "case.json", described)
     request = encode_request(scenario.calls)
-    right = _talk(product, HostEnd(request), bytes, timeout_s=60)
+    right = _talk(product, WireEnd(request), bytes, timeout_s=60)
     assert right
     for seed in range(seeds):
-        end = HostEnd(request)
+        end = WireEnd(request)
         spoil = partial(spoiled, random=Random(seed), rate=rate)  # noqa: S311  # no secret
         assert _talk(product, end, spoil, timeout_s=240) == right
         assert end.status == 0

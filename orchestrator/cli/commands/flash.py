@@ -65,7 +65,7 @@ def _places(image: Image, board: Board) -> list[tuple[str, int, int]]:
 
 
 def _confirm(profile: str, device: Device, places: list[tuple[str, int, int]]) -> None:
-    """Ask whether to write. Raises UsageError if nobody says yes."""
+    """Ask before writing. Raises UsageError without a yes."""
     what = ", ".join(f"{size:,} bytes to {name} at 0x{at:08X}" for name, at, size in places)
     text = f"Write {profile} to {device}: {what}"
     if not can_ask():

@@ -613,7 +613,7 @@ def _generated_unit(name: str, flags: tuple[str, ...], target: Target) -> Compil
 
 
 def _link_flags(target: Target, toolchain: Toolchain) -> tuple[str, ...]:
-    # A digest of the output. Locks have their own; a device tells it over a UART.
+    # A digest of the output, which a device reports over a UART. Locks have their own.
     build_id = f"--build-id={'sha1' if target.via == 'uart' else 'none'}"
     if toolchain.name == "zig":
         script = (

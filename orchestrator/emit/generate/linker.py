@@ -19,7 +19,7 @@ def linker_script(
 
     Programs and arenas lie where the memory plan places them, code where the profile
     wants it; everything else is in the first flash and the first RAM region of the
-    board. The linker's build id is in the flash if firmware tells it.
+    board. With `has_id`, the flash holds the linker's build id.
     """
 
     def access(region: Region) -> str:

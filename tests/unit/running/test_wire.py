@@ -7,7 +7,7 @@ from binascii import crc32
 
 import numpy as np
 
-from orchestrator.running.wire import HostEnd
+from orchestrator.running.wire import WireEnd
 
 
 def frame(kind: str, sequence: int, payload: bytes = b"") -> bytes:
@@ -15,9 +15,9 @@ def frame(kind: str, sequence: int, payload: bytes = b"") -> bytes:
     return b"\xa5" + text + struct.pack("<I", crc32(text))
 
 
-def greeted(request: bytes = b"") -> HostEnd:
+def greeted(request: bytes = b"") -> WireEnd:
     """The host's end after a device said that it is ready, as its question 1."""
-    end = HostEnd(request)
+    end = WireEnd(request)
     assert end.receive(frame("H", 1)) == frame("H", 1)
     return end
 
@@ -62,7 +62,7 @@ def test_an_old_question_changes_nothing() -> None:
 
 
 def test_a_device_in_the_middle_of_something_else_ends_it() -> None:
-    end = HostEnd(b"0123")
+    end = WireEnd(b"0123")
     for kind, payload in (("R", b"\x02\x00"), ("W", b"a"), ("L", b"a"), ("X", b"\x00")):
         assert end.receive(frame(kind, 9, payload)) == frame(kind, 9)
     assert (end.taken(), end.said(), end.status) == (b"", b"", None)
@@ -71,10 +71,10 @@ def test_a_device_in_the_middle_of_something_else_ends_it() -> None:
 
 
 def test_another_firmware_gets_no_answer() -> None:
-    end = HostEnd(b"0123", bytes(range(20)))
+    end = WireEnd(b"0123", bytes(range(20)))
     assert end.receive(frame("H", 1, bytes(20))) == b""
     assert (end.is_other, end.is_heard) == (True, False)
-    end = HostEnd(b"0123", bytes(range(20)))
+    end = WireEnd(b"0123", bytes(range(20)))
     assert end.receive(frame("H", 1, bytes(range(20)))) == frame("H", 1)
     assert not end.is_other
 
@@ -107,7 +107,7 @@ def test_a_device_that_begins_anew_is_noticed() -> None:
 
 
 def test_bytes_come_one_by_one_and_behind_others() -> None:
-    end = HostEnd(b"0123")
+    end = WireEnd(b"0123")
     text = b"boot 1.0\r\n\xa5\xa5" + frame("H", 1) + b"\xa5" + frame("R", 2, b"\x04\x00")
     answers = b"".join(end.receive(bytes([byte])) for byte in text)
     assert answers == frame("H", 1) + frame("R", 2, b"0123")
