@@ -21,8 +21,8 @@ namespace {
 
 /// What divides sums of windows. Loops for a core take those of up to `most`
 /// taps, whose sum has 16 bits: what is added makes it positive and rounds, the
-/// upper half of a product with the factor divides, and what is left tells sums
-/// in the middle of two steps. Known to the assembly.
+/// upper half of a product with the factor divides, and the remainder shows
+/// ties. Known to the assembly.
 template <bool kFloats>
 struct Division {
   Division(const PoolTaps& given, const ItemScale& items) : taps(given) {

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 import stat
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -21,8 +19,8 @@ from orchestrator.running.wire import WireEnd
 from orchestrator.targets.boards import BOARDS
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
-from tests.product import Product, make_product
-from tests.tools import need_emulator, need_toolchain
+from tests.product import Product
+from tests.qemu.boards import built_for, gdb_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,17 +41,7 @@ def _built(
     toolchain: str = "zig",
     via: str = "semihosting",
 ) -> Product:
-    cpu = BOARDS[board].cpu
-    need_toolchain(cpu, toolchain)
-    need_emulator(cpu)
-    libraries = '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-    product = make_product(folder, case, cpu=cpu, toolchain=toolchain, extra=libraries)
-    text = product.profile.read_text()
-    product.profile.write_text(
-        text.replace("[target]\n", f'[target]\nboard = "{board}"\nvia = "{via}"\n')
-    )
-    assert product.run("build") == 0
-    return product
+    return built_for(board, folder, case, toolchain=toolchain, via=via)
 
 
 def _qemu(board: str, port: int) -> list[str]:
@@ -64,20 +52,8 @@ def _qemu(board: str, port: int) -> list[str]:
 @contextmanager
 def _device(board: str = BOARD, *more: str) -> Iterator[str]:
     """An empty board behind QEMU's GDB server, which gets further arguments."""
-    with socket.socket() as any_port:
-        any_port.bind(("127.0.0.1", 0))
-        port = any_port.getsockname()[1]
-    with subprocess.Popen([*_qemu(board, port), *more]) as emulator:
-        try:
-            end = time.monotonic() + 60
-            while time.monotonic() < end:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.02)
-            yield f"gdb:127.0.0.1:{port}"
-        finally:
-            emulator.kill()
+    with gdb_server(lambda port: [*_qemu(board, port), *more]) as device:
+        yield device
 
 
 @pytest.mark.parametrize("board", OTHERS)

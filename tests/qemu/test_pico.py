@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
 import struct
 import subprocess
-import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +15,11 @@ from orchestrator.targets.boards import BOARDS
 from tests.conftest import CORPUS
 from tests.integration.workspace import ROOT
 from tests.product import Product, make_product
+from tests.qemu.boards import gdb_server
 from tests.tools import need_tool, need_toolchain, optional_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.qemu]
 
@@ -33,6 +31,7 @@ def _built(folder: Path, via: str, images: Sequence[str] = ()) -> Product:
     need_toolchain("cortex-m0plus", "zig")
     optional_tool("node")
     if not LIBRARY.is_dir():
+        # In no registry but npm's: tests/run installs it where there is npm.
         pytest.skip("needs rp2040js: not installed")
     product = make_product(folder, "add_mul", cpu="cortex-m0plus", toolchain="zig")
     text = product.profile.read_text()
@@ -58,28 +57,10 @@ def _started(image: Path, *more: str) -> list[str]:
     return [optional_tool("node"), str(script), str(LIBRARY), str(image), *more]
 
 
-@contextmanager
-def _gdb_server(product: Product) -> Iterator[str]:
-    with socket.socket() as any_port:
-        any_port.bind(("127.0.0.1", 0))
-        port = any_port.getsockname()[1]
-    with subprocess.Popen(_command(product, str(port))) as emulator:
-        try:
-            end = time.monotonic() + 60
-            while time.monotonic() < end:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.02)
-            yield f"gdb:127.0.0.1:{port}"
-        finally:
-            emulator.kill()
-
-
 def test_a_core_that_halts_at_breakpoint_instructions(tmp_path: Path) -> None:
     """As a core of silicon does, and QEMU's do not."""
     product = _built(tmp_path, "semihosting")
-    with _gdb_server(product) as device:
+    with gdb_server(lambda port: _command(product, str(port))) as device:
         for _ in range(2):
             assert product.run("run", "--on", device, *SCENARIO) == 0
 

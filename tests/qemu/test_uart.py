@@ -26,6 +26,7 @@ from orchestrator.targets.boards import BOARDS
 from tests.bad_wire import spoiled
 from tests.conftest import CORPUS
 from tests.product import Product, make_product
+from tests.qemu.boards import built_for
 from tests.tools import need_emulator, need_toolchain
 
 if TYPE_CHECKING:
@@ -41,17 +42,7 @@ LARGE = "netduinoplus2"
 def _built(
     folder: Path, board: str, case: str = "add_mul", *, toolchain: str = "zig", via: str = "uart"
 ) -> Product:
-    cpu = BOARDS[board].cpu
-    need_toolchain(cpu, toolchain)
-    need_emulator(cpu)
-    libraries = '[kernels]\nlibraries = ["cortex_m", "quantized", "portable"]\n'
-    product = make_product(folder, case, cpu=cpu, toolchain=toolchain, extra=libraries)
-    text = product.profile.read_text()
-    product.profile.write_text(
-        text.replace("[target]\n", f'[target]\nboard = "{board}"\nvia = "{via}"\n')
-    )
-    assert product.run("build") == 0
-    return product
+    return built_for(board, folder, case, toolchain=toolchain, via=via)
 
 
 @pytest.mark.parametrize("board", EMULATED)

@@ -70,7 +70,10 @@ def _confirm(profile: str, device: Device, places: list[tuple[str, int, int]]) -
     text = f"Write {profile} to {device}: {what}"
     if not can_ask():
         raise UsageError.of(
-            "not-confirmed", "nobody is here to confirm", found=text, hint="add --yes"
+            "not-confirmed",
+            "cannot ask for confirmation without a terminal",
+            found=text,
+            hint="add --yes",
         )
     say(f"{printable(text)}\n")
     if ask("Write it", default="no", choices=("yes", "no")) != "yes":
